@@ -1,0 +1,109 @@
+"""Records: immutable plain data, equal by value.
+
+Everything that makes up a machine (kernel, head, answer, calibration, input map and the machine itself) is a frozen
+dataclass with this base. Arrays inside a record are read-only for good, so a record can be shared between threads,
+hashed, compared and saved without asking who else holds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy import sparse
+
+R = TypeVar("R", bound="Record")
+FloatArray = NDArray[np.float64]
+
+
+def frozen_array(values: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """A C-contiguous copy of `values` that nobody can make writeable again (it lives in a `bytes` object)."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.dtype.hasobject:
+        array = array.copy()
+        array.setflags(write=False)
+        return array
+    frozen: NDArray[Any] = np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(np.shape(values))
+    return frozen
+
+
+def frozen_csr(values: Any) -> sparse.csr_array:
+    """A canonical CSR copy (sorted indices, no duplicates, no stored zeros) in frozen arrays; int64 indices."""
+    matrix = sparse.csr_array(values, copy=True, dtype=np.float64)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    result = sparse.csr_array(matrix.shape, dtype=np.float64)
+    result.data = frozen_array(matrix.data)
+    result.indices = frozen_array(matrix.indices, np.int64)
+    result.indptr = frozen_array(matrix.indptr, np.int64)
+    return result
+
+
+class Record:
+    """Base of the frozen dataclasses: equality, hash, pickle and copy by value."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def digest(self) -> str:
+        """SHA-256 over the type and every field, in order: the same for equal records on any machine."""
+        sha = hashlib.sha256()
+        _feed(sha, self)
+        return sha.hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+
+    def __copy__(self: R) -> R:
+        return self
+
+    def __deepcopy__(self: R, memo: dict[int, Any]) -> R:
+        return self
+
+
+def _rebuild(cls: type[Any], values: dict[str, Any]) -> Any:
+    return cls(**values)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if sparse.issparse(a) or sparse.issparse(b):
+        parts = ("data", "indices", "indptr")
+        both = sparse.issparse(a) and sparse.issparse(b) and a.shape == b.shape
+        return both and all(_same(getattr(a, p), getattr(b, p)) for p in parts)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        both = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype
+        return bool(both and np.array_equal(a, b))
+    return type(a) is type(b) and bool(a == b)
+
+
+def _feed(sha: Any, value: Any) -> None:
+    """Feed one field to the hash, with its type and shape so that no two values share an encoding."""
+    if isinstance(value, Record):
+        sha.update(f"{type(value).__name__}(".encode())
+        for f in fields(value):  # type: ignore[arg-type]
+            sha.update(f"{f.name}=".encode())
+            _feed(sha, getattr(value, f.name))
+        sha.update(b")")
+    elif sparse.issparse(value):
+        sha.update(f"csr{value.shape}".encode())
+        for part in (value.data, value.indices, value.indptr):
+            _feed(sha, part)
+    elif isinstance(value, np.ndarray):
+        sha.update(f"{value.dtype}{value.shape}".encode())
+        # `+ 0.0` maps -0.0 to 0.0, which compare equal.
+        data = repr(value.tolist()).encode() if value.dtype.kind in "OU" else (value + value.dtype.type(0)).tobytes()
+        sha.update(data)
+    elif isinstance(value, tuple):
+        sha.update(f"tuple{len(value)}".encode())
+        for item in value:
+            _feed(sha, item)
+    else:
+        sha.update(repr(value).encode())

@@ -1,0 +1,201 @@
+"""Calibration: probabilities from scores.
+
+A calibration whose `decides` is true also decides the class: the parent's `predict` went by its probabilities, as
+scikit-learn's CalibratedClassifierCV does and its SVC does not.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from slimsvm._record import FloatArray, Record, frozen_array
+
+LEAST_PAIR_PROBABILITY = 1e-7  # LIBSVM's bound, away from 0 and 1, on the probabilities that it couples
+
+
+class Calibration(Record):
+    """The contract of a calibration."""
+
+    name: ClassVar[str]
+    decides: bool
+
+    @abstractmethod
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        """Refuse scores that this calibration cannot read."""
+
+    @abstractmethod
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        """P (n, k) with columns in the order of the sorted classes, from scores (n, s)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid(Calibration):
+    """Platt: P = 1/(1 + exp(a f + b)) for each score; with k > 2 scores these are scaled to sum to one."""
+
+    name: ClassVar[str] = "sigmoid"
+    a: FloatArray
+    b: FloatArray
+    decides: bool = False
+
+    def __post_init__(self) -> None:
+        _freeze(self, "a", "b")
+
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        _check_sizes(self, n_scores, (self.a, self.b))
+        if pairwise:
+            raise ValueError("A sigmoid calibration reads scores of classes, not of pairs: use PairwiseSigmoid.")
+
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        return _normalised(expit(-(scores * self.a + self.b)))
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseSigmoid(Calibration):
+    """LIBSVM's: a sigmoid per pair of classes, P(i | i or j) = 1/(1 + exp(a f + b)), and their pairwise coupling.
+
+    Wu, Lin & Weng 2004, second method: P minimises Σ_{i≠j} (r_ji p_i − r_ij p_j)², in LIBSVM's own iteration and
+    tolerance, so that the probabilities are LIBSVM's.
+    """
+
+    name: ClassVar[str] = "pairwise_sigmoid"
+    a: FloatArray
+    b: FloatArray
+    decides: bool = False
+
+    def __post_init__(self) -> None:
+        _freeze(self, "a", "b")
+
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        _check_sizes(self, n_scores, (self.a, self.b))
+        if not pairwise:
+            raise ValueError("A pairwise sigmoid calibration reads scores of pairs, which only a pairwise head gives.")
+
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        k = len(order)
+        pair = np.clip(expit(-(scores * self.a + self.b)), LEAST_PAIR_PROBABILITY, 1 - LEAST_PAIR_PROBABILITY)
+        R = np.zeros((len(scores), k, k))
+        first, second = np.triu_indices(k, 1)
+        R[:, first, second] = pair
+        R[:, second, first] = 1 - pair
+        P = np.empty((len(scores), k))
+        P[:, list(order)] = R[:, 0, 1][:, None] * [1, 0] + R[:, 1, 0][:, None] * [0, 1] if k == 2 else _couple(R)
+        return P
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic(Calibration):
+    """A piecewise linear, rising function per score, constant beyond its ends; with k > 2 scaled to sum to one.
+
+    Parameters
+    ----------
+    x, y : (t,), the knots of all functions one after another.
+    sizes : the number of knots of each function.
+    """
+
+    name: ClassVar[str] = "isotonic"
+    x: FloatArray
+    y: FloatArray
+    sizes: tuple[int, ...]
+    decides: bool = False
+
+    def __post_init__(self) -> None:
+        _freeze(self, "x", "y")
+        object.__setattr__(self, "sizes", tuple(int(s) for s in self.sizes))
+        if self.x.shape != self.y.shape or self.x.shape != (sum(self.sizes),) or min(self.sizes, default=0) < 1:
+            raise ValueError(
+                f"Isotonic with sizes {self.sizes} needs as many knots. Got x {self.x.shape} and y {self.y.shape}."
+            )
+
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        if pairwise or len(self.sizes) != n_scores:
+            raise ValueError(f"Isotonic has {len(self.sizes)} functions. The machine has {n_scores} scores.")
+
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        edges = np.cumsum((0, *self.sizes))
+        columns = [
+            np.interp(scores[:, c], self.x[a:b], self.y[a:b])
+            for c, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        ]
+        return _normalised(np.stack(columns, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(Calibration):
+    """P = softmax(slope · f); with two classes and one score f, 1/(1 + exp(−slope · f)) for the second."""
+
+    name: ClassVar[str] = "softmax"
+    slope: float = 1.0
+    decides: bool = False
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.slope):
+            raise ValueError(f"slope of Softmax must be finite. Got {self.slope}.")
+
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        if pairwise:
+            raise ValueError("A softmax calibration reads scores of classes, not of pairs.")
+
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        if scores.shape[1] == 1:
+            return _normalised(expit(self.slope * scores))
+        return np.asarray(softmax(self.slope * scores, axis=1))
+
+
+CALIBRATIONS: dict[str, type[Calibration]] = {c.name: c for c in (Sigmoid, PairwiseSigmoid, Isotonic, Softmax)}
+
+
+def _freeze(calibration: Calibration, *names: str) -> None:
+    for name in names:
+        array = frozen_array(getattr(calibration, name))
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise ValueError(f"{name} of {type(calibration).__name__} must be a finite vector. Got {array!r}.")
+        object.__setattr__(calibration, name, array)
+
+
+def _check_sizes(calibration: Calibration, n_scores: int, arrays: tuple[FloatArray, ...]) -> None:
+    for array in arrays:
+        if array.shape != (n_scores,):
+            raise ValueError(
+                f"{type(calibration).__name__} needs one a and one b per score, ({n_scores},). Got {array.shape}."
+            )
+
+
+def _normalised(P: FloatArray) -> FloatArray:
+    """One column becomes (1 − p, p); several are scaled to sum to one, and are equal where all are zero."""
+    if P.shape[1] == 1:
+        return np.hstack([1 - P, P])
+    total = P.sum(axis=1, keepdims=True)
+    uniform = np.full_like(P, 1 / P.shape[1])
+    return np.divide(P, total, out=uniform, where=total != 0)
+
+
+def _couple(R: FloatArray) -> FloatArray:
+    """P (n, k) from pair probabilities R (n, k, k), R_ij = P(i | i or j): LIBSVM's fixed point, rows side by side."""
+    n, k, _ = R.shape
+    Q = -R.transpose(0, 2, 1) * R
+    diagonal = np.arange(k)
+    Q[:, diagonal, diagonal] = (R.transpose(0, 2, 1) ** 2).sum(axis=2)
+    P = np.full((n, k), 1 / k)
+    tolerance = 0.005 / k
+    active = np.arange(n)
+    for _ in range(max(100, k)):
+        Qa, p = Q[active], P[active]
+        Qp = np.einsum("nij,nj->ni", Qa, p)
+        pQp = np.einsum("ni,ni->n", p, Qp)
+        open_rows = np.abs(Qp - pQp[:, None]).max(axis=1) >= tolerance
+        active, Qa, p, Qp, pQp = active[open_rows], Qa[open_rows], p[open_rows], Qp[open_rows], pQp[open_rows]
+        if not len(active):
+            break
+        for t in range(k):
+            step = (pQp - Qp[:, t]) / Qa[:, t, t]
+            p[:, t] += step
+            pQp = (pQp + step * (step * Qa[:, t, t] + 2 * Qp[:, t])) / (1 + step) ** 2
+            Qp = (Qp + step[:, None] * Qa[:, t]) / (1 + step)[:, None]
+            p /= (1 + step)[:, None]
+        P[active] = p
+    return P

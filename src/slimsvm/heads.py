@@ -1,0 +1,119 @@
+"""Heads: what a machine does with its kernel values k = [k(z_1, x), …, k(z_m, x)].
+
+Every head here is *blocked*: the points fall into consecutive blocks, each block forms its own weighted sums of kernel
+values, and `combine` turns these sums into scores. The compiled core needs to know no more of a head than that.
+
+Symbols: m points, G blocks, q coefficients per point, s scores per sample, n samples.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import FloatArray, Record, frozen_array
+
+
+class Head(Record):
+    """The contract of a head."""
+
+    name: ClassVar[str]
+
+    coef: FloatArray
+    intercept: FloatArray
+
+    @property
+    def n_points(self) -> int:
+        """m, the points that the head has coefficients for."""
+        return len(self.coef)
+
+    @property
+    def n_scores(self) -> int:
+        """s, the scores per sample."""
+        return len(self.intercept)
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[int, ...]:
+        """The number of points in each block, in order; they sum to m."""
+
+    @abstractmethod
+    def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores (n, s) from the sums (n, G, q), where sums[:, g] = K[:, block g] @ coef[block g]."""
+
+    def scores(self, K: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores (n, s) from kernel values K (n, m): the plain statement of what the core computes."""
+        edges = np.cumsum((0, *self.blocks))
+        sums = [K[:, a:b] @ self.coef[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return self.combine(np.stack(sums, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearHead(Head):
+    """scores = k @ coef + intercept, with coef (m, q) and intercept (q,): q outputs that share the points."""
+
+    name: ClassVar[str] = "linear"
+    coef: FloatArray
+    intercept: FloatArray
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+        if self.coef.ndim != 2 or self.intercept.shape != self.coef.shape[1:]:
+            raise ValueError(
+                f"LinearHead needs coef (m, q) and intercept (q,). Got {self.coef.shape} and {self.intercept.shape}."
+            )
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        return (self.n_points,)
+
+    def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(sums[:, 0] + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseHead(Head):
+    """LIBSVM's one-vs-one layout: k(k−1)/2 scores from k−1 coefficients per point.
+
+    The points lie in one block per class. A point of class i carries one coefficient for each other class j, in
+    column j − 1 if j > i, else j. The score of the pair (i, j), i < j, is positive for i:
+
+        s_ij = Σ_{block i} coef[:, j−1] k + Σ_{block j} coef[:, i] k + intercept_ij
+
+    Pairs come in the order (0,1), (0,2), …, (1,2), …
+    """
+
+    name: ClassVar[str] = "pairwise"
+    coef: FloatArray
+    intercept: FloatArray
+    blocks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+        object.__setattr__(self, "blocks", tuple(int(b) for b in self.blocks))
+        k = len(self.blocks)
+        shapes = (sum(self.blocks), k - 1), (k * (k - 1) // 2,)
+        if k < 2 or min(self.blocks) < 0 or (self.coef.shape, self.intercept.shape) != shapes:
+            raise ValueError(
+                f"PairwiseHead with blocks {self.blocks} needs coef {shapes[0]} and intercept {shapes[1]}. "
+                f"Got {self.coef.shape} and {self.intercept.shape}."
+            )
+
+    def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        first, second = np.triu_indices(len(self.blocks), 1)
+        return np.asarray(sums[:, first, second - 1] + sums[:, second, first] + self.intercept)
+
+
+HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairwiseHead)}
+
+
+def _freeze(head: Head) -> None:
+    for name in ("coef", "intercept"):
+        array = frozen_array(getattr(head, name))
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} of {type(head).__name__} must be finite.")
+        object.__setattr__(head, name, array)

@@ -1,0 +1,77 @@
+"""The affine input map x → A (x − a) + c that a machine applies before its kernel.
+
+It holds a Pipeline's scaler or PCA, so that an exported machine needs no preprocessing beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import FloatArray, Record, frozen_array
+from slimsvm.kernels.geometry import Matrix, dense
+
+
+@dataclass(frozen=True, eq=False)
+class InputMap(Record):
+    """x → A (x − a) + c.
+
+    Parameters
+    ----------
+    shift : (d,), a.
+    scale : (d,) for a diagonal A, or (p, d).
+    offset : (p,), c; zeros if left out. A composition of maps needs it, a single scaler or PCA does not.
+    """
+
+    shift: FloatArray
+    scale: FloatArray
+    offset: FloatArray = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        offset = np.zeros(len(self.scale)) if self.offset is None else self.offset
+        for name, values in (("shift", self.shift), ("scale", self.scale), ("offset", offset)):
+            array = frozen_array(values)
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} of InputMap must be finite.")
+            object.__setattr__(self, name, array)
+        d, p = self.n_features_in, self.n_features_out
+        expected = (d,) if self.scale.ndim == 1 else (p, d)
+        if self.shift.shape != (d,) or self.scale.shape != expected or self.offset.shape != (p,):
+            raise ValueError(
+                f"InputMap needs shift (d,), scale (d,) or (p, d), and offset (p,). "
+                f"Got {self.shift.shape}, {self.scale.shape} and {self.offset.shape}."
+            )
+
+    @property
+    def n_features_in(self) -> int:
+        """d, the width of the data it takes."""
+        return self.shift.shape[0] if self.shift.ndim else 0
+
+    @property
+    def n_features_out(self) -> int:
+        """p, the width of the machine's points."""
+        return self.scale.shape[0] if self.scale.ndim else 0
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether A is diagonal."""
+        return self.scale.ndim == 1
+
+    def apply(self, X: Matrix) -> NDArray[Any]:
+        """A (x − a) + c for every row, in float64."""
+        centred = dense(X).astype(np.float64) - self.shift
+        return np.asarray((centred * self.scale if self.is_diagonal else centred @ self.scale.T) + self.offset)
+
+    def then(self, following: InputMap) -> InputMap:
+        """The map that applies this one and then `following`."""
+        between = self.offset - following.shift
+        if self.is_diagonal and following.is_diagonal:
+            return InputMap(self.shift, following.scale * self.scale, following.scale * between + following.offset)
+        if following.is_diagonal:
+            scale = following.scale[:, None] * self.scale
+            return InputMap(self.shift, scale, following.scale * between + following.offset)
+        scale = following.scale * self.scale if self.is_diagonal else following.scale @ self.scale
+        return InputMap(self.shift, scale, following.scale @ between + following.offset)

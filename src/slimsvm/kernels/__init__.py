@@ -1,0 +1,43 @@
+"""Kernels: rbf, laplacian, poly, linear and sigmoid, with scikit-learn's parameters and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from scipy import sparse
+
+from slimsvm.kernels.base import Kernel
+from slimsvm.kernels.geometry import Matrix
+from slimsvm.kernels.laplacian import Laplacian
+from slimsvm.kernels.linear import Linear
+from slimsvm.kernels.polynomial import Polynomial
+from slimsvm.kernels.rbf import Rbf
+from slimsvm.kernels.sigmoid import Sigmoid
+
+__all__ = ["KERNELS", "Kernel", "Laplacian", "Linear", "Polynomial", "Rbf", "Sigmoid", "make_kernel", "resolve_gamma"]
+
+KERNELS: dict[str, type[Kernel]] = {k.name: k for k in (Rbf, Laplacian, Polynomial, Linear, Sigmoid)}
+ALIASES = {"polynomial": "poly"}
+
+
+def make_kernel(name: str, *, gamma: float = 1.0, coef0: float = 0.0, degree: float = 3.0) -> Kernel:
+    """The kernel called `name`, given those of the parameters that it has."""
+    cls = KERNELS.get(ALIASES.get(name, name))
+    if cls is None:
+        raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r}.")
+    given = {"gamma": gamma, "coef0": coef0, "degree": degree}
+    return cls(**{f.name: given[f.name] for f in fields(cls)})  # type: ignore[arg-type]
+
+
+def resolve_gamma(gamma: float | str, X: Matrix) -> float:
+    """γ as a number: `"scale"` is 1/(d · Var(X)), `"auto"` is 1/d, as in scikit-learn."""
+    n_features = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / n_features
+    if gamma == "scale":
+        variance = float(X.multiply(X).mean() - X.mean() ** 2) if sparse.issparse(X) else float(np.var(X))
+        return 1.0 / (n_features * variance) if variance != 0 else 1.0
+    if isinstance(gamma, str):
+        raise ValueError(f"gamma must be 'scale', 'auto' or a number. Got {gamma!r}.")
+    return float(gamma)

@@ -1,0 +1,132 @@
+"""What a kernel is: a scalar profile of one geometric quantity, with its derivative.
+
+    k(x, z) = profile(t),   t = x·z,  ‖x − z‖²  or  ‖x − z‖₁
+
+Gram matrices, diagonals and gradients with respect to points follow from that statement. The width γ may be one
+number or one number per point z_j (`gammas`), which multi-kernel machines need.
+
+Symbols: X (n, d), Z (m, d) rows of points; K (n, m) with K_ij = k(x_i, z_j); W (n, m) weights.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm import _core
+from slimsvm._record import Record
+from slimsvm.kernels import geometry
+from slimsvm.kernels.geometry import Matrix
+
+Geometry = Literal["dot", "squared_distance", "manhattan_distance"]
+Width = float | NDArray[np.float64]
+
+
+class Kernel(Record):
+    """A kernel function with its parameters, as scikit-learn names and means them."""
+
+    name: ClassVar[str]
+    geometry: ClassVar[Geometry]
+    differentiable: ClassVar[bool] = True
+
+    gamma: float
+    coef0: float
+    degree: float
+
+    @abstractmethod
+    def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        """k as a function of t, entry by entry; `gamma` is a number or a row of one per column."""
+
+    @abstractmethod
+    def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        """dk/dt, entry by entry."""
+
+    def gram(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[Any]:
+        """K_ij = k(x_i, z_j), (n, m); float32 if X and Z both are, else float64."""
+        dtype = _common_dtype(X, Z)
+        if _core.available and not sparse.issparse(X) and not sparse.issparse(Z):
+            return _core.gram(self, X.astype(dtype, copy=False), Z.astype(dtype, copy=False), gammas)
+        return self.gram_numpy(X, Z, gammas).astype(dtype, copy=False)
+
+    def gram_numpy(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The Gram matrix in plain NumPy and float64: the compiled core's twin."""
+        return self.profile(self._quantity(X, Z), self.gamma if gammas is None else gammas)
+
+    def diagonal(self, X: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[Any]:
+        """k(x_i, x_i), (n,)."""
+        own = geometry.row_norms(X) if self.geometry == "dot" else np.zeros(X.shape[0])
+        return self.profile(own, self.gamma if gammas is None else gammas).astype(_common_dtype(X, X), copy=False)
+
+    def input_gradient(
+        self, X: Matrix, Z: Matrix, W: NDArray[Any], gammas: NDArray[np.float64] | None = None
+    ) -> NDArray[Any]:
+        """Row i: Σ_j W_ij ∂k(x_i, z_j)/∂x_i, (n, d), by two matrix products and no n × m × d array.
+
+        With t = x·z the gradient is Σ_j W_ij k′(t_ij) z_j; with t = ‖x − z‖² it is
+        2 Σ_j W_ij k′(t_ij) (x_i − z_j). `gammas`, where given, are the widths of the z_j.
+        """
+        self.require_gradient("input_gradient")
+        if np.shape(W) != (X.shape[0], Z.shape[0]):
+            raise ValueError(f"W of input_gradient must be {(X.shape[0], Z.shape[0])}, X by Z. Got {np.shape(W)}.")
+        dtype = _common_dtype(X, Z)
+        slope = self.derivative(self._quantity(X, Z), self.gamma if gammas is None else gammas)
+        slope *= W
+        if self.geometry == "dot":
+            return geometry.dense(slope @ Z).astype(dtype, copy=False)
+        pull = geometry.dense(X) * slope.sum(axis=1)[:, None]
+        return (2.0 * (pull - geometry.dense(slope @ Z))).astype(dtype, copy=False)
+
+    def require_gradient(self, method: str) -> None:
+        """Refuse, on behalf of `method`, a kernel whose gradient does not exist everywhere."""
+        if not self.differentiable:
+            raise ValueError(
+                f"{method} needs a gradient, and the {self.name} kernel has none where a coordinate of x equals that "
+                f"of z. Use a method that selects vectors instead of moving them, or another kernel."
+            )
+
+    def _quantity(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+        _check_widths(X, Z)
+        if self.geometry == "dot":
+            return geometry.dot(X, Z)
+        if self.geometry == "squared_distance":
+            return geometry.squared_distance(X, Z)
+        return geometry.manhattan_distance(X, Z)
+
+
+@dataclass(frozen=True, eq=False)
+class WidthKernel(Kernel):
+    """A kernel with a single parameter, its width γ."""
+
+    gamma: float = 1.0
+    coef0: ClassVar[float] = 0.0
+    degree: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_parameter(self, "gamma", lowest=0.0)
+
+
+def check_parameter(kernel: Kernel, name: str, lowest: float = -np.inf) -> None:
+    """One parameter as a finite float of at least `lowest`, or a sentence that says what is wrong with it."""
+    value = getattr(kernel, name)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, str) or not np.isfinite(number) or number < lowest:
+        bound = "" if lowest == -np.inf else f" of at least {lowest:g}"
+        raise ValueError(f"{name} of the {kernel.name} kernel must be a finite number{bound}. Got {value!r}.")
+    object.__setattr__(kernel, name, number)
+
+
+def _check_widths(X: Matrix, Z: Matrix) -> None:
+    if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
+        raise ValueError(f"X and Z of a kernel must have the same number of columns. Got {X.shape} and {Z.shape}.")
+
+
+def _common_dtype(X: Matrix, Z: Matrix) -> np.dtype[Any]:
+    return np.dtype(np.float32 if X.dtype == Z.dtype == np.float32 else np.float64)

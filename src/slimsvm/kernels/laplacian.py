@@ -1,0 +1,26 @@
+"""The Laplacian kernel, k(x, z) = exp(−γ‖x − z‖₁)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm.kernels.base import Geometry, Width, WidthKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Laplacian(WidthKernel):
+    """k(x, z) = exp(−γ‖x − z‖₁); it has no gradient where a coordinate of x equals that of z."""
+
+    name: ClassVar[str] = "laplacian"
+    geometry: ClassVar[Geometry] = "manhattan_distance"
+    differentiable: ClassVar[bool] = False
+
+    def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        return np.asarray(np.exp(-gamma * t))
+
+    def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        return np.asarray(-gamma * np.exp(-gamma * t))

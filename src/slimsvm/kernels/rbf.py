@@ -1,0 +1,25 @@
+"""The Gaussian kernel, k(x, z) = exp(−γ‖x − z‖²)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm.kernels.base import Geometry, Width, WidthKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Rbf(WidthKernel):
+    """k(x, z) = exp(−γ‖x − z‖²)."""
+
+    name: ClassVar[str] = "rbf"
+    geometry: ClassVar[Geometry] = "squared_distance"
+
+    def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        return np.asarray(np.exp(-gamma * t))
+
+    def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
+        return np.asarray(-gamma * np.exp(-gamma * t))

@@ -1,0 +1,153 @@
+"""The record in the middle: a kernel machine as plain data.
+
+Every machine of this package, however it was made, is the same thing: an optional affine input map, a kernel, points,
+a head that turns kernel values into scores, and an answer that turns scores into classes, numbers or in and out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr
+from slimsvm.answers import Answer, Classes, Inlier
+from slimsvm.calibration import Calibration
+from slimsvm.evaluation import Evaluator, Precision
+from slimsvm.heads import Head, PairwiseHead
+from slimsvm.input_map import InputMap
+from slimsvm.kernels import Kernel
+from slimsvm.kernels.geometry import Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMachine(Record):
+    """A kernel machine: immutable, equal by value, the same file for the same machine.
+
+    Parameters
+    ----------
+    kernel : the kernel, with numbers for parameters.
+    points : (m, p), the vectors z_j, dense or CSR. Their order is meaningful.
+    head : what makes scores of kernel values.
+    answer : what the scores mean.
+    gammas : (m,), a width per point in place of the kernel's own, for machines that mix widths.
+    input_map : applied to the data before the kernel.
+    calibration : probabilities from scores, for classes only.
+    feature_names : the names of the input's columns.
+    """
+
+    kernel: Kernel
+    points: Any
+    head: Head
+    answer: Answer
+    gammas: FloatArray | None = None
+    input_map: InputMap | None = None
+    calibration: Calibration | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        points = frozen_csr(self.points) if sparse.issparse(self.points) else frozen_array(self.points)
+        object.__setattr__(self, "points", points)
+        if points.ndim != 2 or points.shape[1] < 1 or points.shape[0] != self.head.n_points:
+            raise ValueError(
+                f"points of KernelMachine must be (m, p) with m = {self.head.n_points}, the head's coefficients. "
+                f"Got {points.shape}."
+            )
+        if not np.isfinite(points.data if sparse.issparse(points) else points).all():
+            raise ValueError("points of KernelMachine must be finite.")
+        if self.gammas is not None:
+            object.__setattr__(self, "gammas", frozen_array(self.gammas))
+            if self.gammas.shape != (self.n_vectors,) or not (np.isfinite(self.gammas) & (self.gammas >= 0)).all():
+                raise ValueError(f"gammas of KernelMachine must be {self.n_vectors} finite numbers of at least 0.")
+        if self.input_map is not None and self.input_map.n_features_out != points.shape[1]:
+            raise ValueError(
+                f"input_map of KernelMachine must give {points.shape[1]} features, the width of the points. "
+                f"It gives {self.input_map.n_features_out}."
+            )
+        self._check_answer()
+
+    def _check_answer(self) -> None:
+        self.answer.check(self.head)
+        if self.calibration is not None:
+            if not isinstance(self.answer, Classes):
+                raise ValueError("calibration of KernelMachine goes with classes only.")
+            self.calibration.check(self.head.n_scores, self.answer.n_classes, self._pairwise)
+        if self.feature_names is not None:
+            object.__setattr__(self, "feature_names", tuple(str(name) for name in self.feature_names))
+            if len(self.feature_names) != self.n_features:
+                raise ValueError(
+                    f"feature_names of KernelMachine must be {self.n_features}, one per input column. "
+                    f"Got {len(self.feature_names)}."
+                )
+
+    @property
+    def n_vectors(self) -> int:
+        """m, the number of points: kernel evaluations per pattern."""
+        return int(self.points.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """d, the width of the data that the machine takes."""
+        return int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The class labels, sorted."""
+        if not isinstance(self.answer, Classes):
+            raise AttributeError(f"A machine whose answer is a {self.answer.name} has no classes.")
+        return self.answer.labels
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.head, PairwiseHead)
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map)
+
+    def scores(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
+        """The head's scores (n, s), one row per sample; of one sample (d,), (s,)."""
+        return self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+
+    def decision(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
+        """What `decision_function` returns; of one sample x (d,), one number or one row."""
+        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        if scores.ndim == 2:
+            return self.answer.decision(scores, self._pairwise)
+        return self.answer.decision(scores[None], self._pairwise)[0]
+
+    def predict(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
+        """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
+        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        if scores.ndim == 2:
+            return self._answers(scores)
+        return self._answers(scores[None])[0]
+
+    def _answers(self, scores: FloatArray) -> NDArray[Any]:
+        if self.calibration is not None and self.calibration.decides:
+            return self.classes[self._probabilities(scores).argmax(axis=1)]
+        return self.answer.predict(scores, self._pairwise)
+
+    def predict_proba(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
+        """P (n, k), a column per class; of one sample x (d,), (k,)."""
+        if self.calibration is None:
+            raise AttributeError("This machine has no calibration, and so no probabilities.")
+        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        if scores.ndim == 2:
+            return self._probabilities(scores)
+        return self._probabilities(scores[None])[0]
+
+    def _probabilities(self, scores: FloatArray) -> FloatArray:
+        assert self.calibration is not None and isinstance(self.answer, Classes)
+        return self.calibration.probabilities(scores, self.answer.order)
+
+    def __repr__(self) -> str:
+        kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
+        return (
+            f"KernelMachine({self.kernel}, {self.n_vectors} vectors, {self.n_features} features, "
+            f"{self.head.name} head, {kind})"
+        )
