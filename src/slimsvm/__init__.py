@@ -1,1 +1,58 @@
-"""slimsvm: kernel machines with few vectors, evaluated near the limit of the hardware."""
+"""slimsvm: kernel machines with few vectors, evaluated near the limit of the hardware.
+
+    import slimsvm
+    fast = slimsvm.compress(svc)          # a fitted scikit-learn SVM, a Pipeline, a LIBSVM model file
+    fast.predict(X)                       # the same answers, much faster
+    fast.save("fast.slim"); slimsvm.load("fast.slim")
+
+Names are loaded when they are first used, so that `import slimsvm` does not pay for scikit-learn.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slimsvm._versions import __version__, show_versions
+    from slimsvm.compression import compress
+    from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
+    from slimsvm.exceptions import FormatError, SlowCoreWarning, UnsupportedModelError
+    from slimsvm.machine import KernelMachine
+
+__all__ = [
+    "FormatError",
+    "KernelMachine",
+    "SlimClassifier",
+    "SlimOutlierDetector",
+    "SlimRegressor",
+    "SlowCoreWarning",
+    "UnsupportedModelError",
+    "__version__",
+    "compress",
+    "load",
+    "save",
+    "show_versions",
+    "wrap",
+]
+
+_HOMES = {
+    "_versions": ("__version__", "show_versions"),
+    "compression": ("compress",),
+    "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
+    "exceptions": ("FormatError", "SlowCoreWarning", "UnsupportedModelError"),
+    "machine": ("KernelMachine",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"slimsvm.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'slimsvm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

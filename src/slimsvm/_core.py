@@ -1,8 +1,104 @@
 """The only door to the compiled core.
 
-`available` says whether the core could be built and loaded. Where it could not, every caller has a NumPy path.
+`available` says whether the core could be built and loaded. Where it could not, every caller has a NumPy path, and a
+warning says so once; with `SLIMSVM_REQUIRE_CORE=1` in the environment a missing core is an error instead, so that a
+broken build cannot pass as a slow one.
 """
 
 from __future__ import annotations
 
-available = False
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm.exceptions import SlowCoreWarning
+
+if TYPE_CHECKING:
+    from slimsvm.input_map import InputMap
+    from slimsvm.kernels import Kernel
+
+try:
+    from slimsvm import _native
+except ImportError as error:
+    if os.environ.get("SLIMSVM_REQUIRE_CORE") == "1":
+        raise ImportError("SLIMSVM_REQUIRE_CORE is 1 and the compiled core of slimsvm is not there.") from error
+    warnings.warn(
+        "The compiled core of slimsvm could not be loaded; the NumPy implementation answers, ten or more times slower. "
+        "Install a C++17 compiler and reinstall slimsvm to build it.",
+        SlowCoreWarning,
+        stacklevel=2,
+    )
+    available = False
+    instruction_set: str | None = None
+else:
+    available = True
+    instruction_set = _native.instruction_set
+
+SMALL_WORK = 4e6  # multiplications below which threads cost more than they give
+SPARSE_DENSITY = 1 / 16  # of points, below which they are evaluated through an inverted index
+
+
+def plan(
+    kernel: Kernel,
+    points: Any,
+    gammas: NDArray[np.float64] | None,
+    coef: NDArray[np.float64] | None,
+    start: NDArray[np.float64] | None,
+    blocks: tuple[int, ...],
+    input_map: InputMap | None,
+    in_float: bool,
+    sparse_rows: bool,
+) -> Any:
+    """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
+
+    Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
+    They return the number of rows that hold a NaN or an infinity or whose squares overflow; the first output of such a
+    row is NaN.
+    """
+    m, p = points.shape
+    parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
+    if sparse.issparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p:
+        parts |= {"values": points.data, "columns": points.indices, "starts": points.indptr}
+        in_float = False  # these are not centred, and memory, not arithmetic, is what they wait for
+    else:
+        parts["points"] = points.toarray() if sparse.issparse(points) else np.ascontiguousarray(points, np.float64)
+    if input_map is not None:
+        parts |= {"shift": input_map.shift, "scale": input_map.scale, "offset": input_map.offset}
+    return _native.Plan(
+        kernel=kernel.name,
+        in_float=in_float,
+        sparse_rows=sparse_rows,
+        m=m,
+        p=p,
+        gammas=np.full(m, kernel.gamma) if gammas is None else gammas,
+        coef0=kernel.coef0,
+        degree=kernel.degree,
+        coef=coef,
+        start=start,
+        block_sizes=np.array(blocks, dtype=np.int64),
+        **parts,
+    )
+
+
+def gram(kernel: Kernel, X: NDArray[Any], Z: NDArray[Any], gammas: NDArray[np.float64] | None) -> NDArray[Any]:
+    """K_ij = k(x_i, z_j) of dense X and Z of the same type, (n, m) in that type; rows that overflow are NaN."""
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
+    packed.values(np.ascontiguousarray(X), out, 1 if out.size * X.shape[1] < SMALL_WORK else threads(None))
+    return out
+
+
+def threads(n_jobs: int | None) -> int:
+    """joblib's meaning of `n_jobs`: None is one, unless a `parallel_config` says otherwise; −1 is all cores."""
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def exp2_seconds(in_float: bool, repeats: int = 200) -> float:
+    """Seconds per value of the core's own exponential on an array in cache, on one thread."""
+    return float(_native.exp2_seconds(in_float, repeats))

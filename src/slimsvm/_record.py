@@ -25,9 +25,26 @@ def frozen_array(values: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[An
     if array.dtype.hasobject:
         array = array.copy()
         array.setflags(write=False)
-        return array
+        return array.view()  # the owner of the memory could be made writeable again, a view of it cannot
     frozen: NDArray[Any] = np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(np.shape(values))
     return frozen
+
+
+class FrozenCsr(sparse.csr_array):
+    """A CSR array whose parts can be neither written nor replaced; what is computed from it is an ordinary one."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("data", "indices", "indptr", "_shape"):
+            self._check_thawed()
+        super().__setattr__(name, value)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._check_thawed()
+        super().__setitem__(key, value)
+
+    def _check_thawed(self) -> None:
+        if self.__dict__.get("_frozen"):
+            raise ValueError("The sparse array of a record is read-only. Change a copy of it.")
 
 
 def frozen_csr(values: Any) -> sparse.csr_array:
@@ -35,11 +52,17 @@ def frozen_csr(values: Any) -> sparse.csr_array:
     matrix = sparse.csr_array(values, copy=True, dtype=np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    result = sparse.csr_array(matrix.shape, dtype=np.float64)
+    result = FrozenCsr(matrix.shape, dtype=np.float64)
     result.data = frozen_array(matrix.data)
     result.indices = frozen_array(matrix.indices, np.int64)
     result.indptr = frozen_array(matrix.indptr, np.int64)
+    result._frozen = True
     return result
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether `value` is a SciPy sparse matrix or array, of any format."""
+    return bool(sparse.issparse(value))
 
 
 class Record:
@@ -74,9 +97,9 @@ def _rebuild(cls: type[Any], values: dict[str, Any]) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    if sparse.issparse(a) or sparse.issparse(b):
+    if is_sparse(a) or is_sparse(b):
         parts = ("data", "indices", "indptr")
-        both = sparse.issparse(a) and sparse.issparse(b) and a.shape == b.shape
+        both = is_sparse(a) and is_sparse(b) and a.shape == b.shape
         return both and all(_same(getattr(a, p), getattr(b, p)) for p in parts)
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         both = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype
@@ -92,7 +115,7 @@ def _feed(sha: Any, value: Any) -> None:
             sha.update(f"{f.name}=".encode())
             _feed(sha, getattr(value, f.name))
         sha.update(b")")
-    elif sparse.issparse(value):
+    elif is_sparse(value):
         sha.update(f"csr{value.shape}".encode())
         for part in (value.data, value.indices, value.indptr):
             _feed(sha, part)
@@ -106,4 +129,4 @@ def _feed(sha: Any, value: Any) -> None:
         for item in value:
             _feed(sha, item)
     else:
-        sha.update(repr(value).encode())
+        sha.update(repr(value + 0.0 if isinstance(value, float) else value).encode())

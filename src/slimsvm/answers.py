@@ -60,6 +60,7 @@ class Classes(Answer):
         object.__setattr__(self, "labels", frozen_array(labels, labels.dtype))
         order = tuple(int(i) for i in self.order) or tuple(range(len(labels)))
         object.__setattr__(self, "order", order)
+        object.__setattr__(self, "break_ties", bool(self.break_ties))
         if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
             raise ValueError(f"labels of Classes must be two or more, distinct and sorted. Got {labels!r}.")
         if sorted(order) != list(range(len(labels))):
@@ -76,16 +77,15 @@ class Classes(Answer):
 
     def check(self, head: Head) -> None:
         k = self.n_classes
-        if isinstance(head, PairwiseHead):
-            fits = len(head.blocks) == k
-        else:
-            fits = head.n_scores == (1 if k == 2 else k)
+        fits = len(head.blocks) == k if isinstance(head, PairwiseHead) else head.n_scores == (1 if k == 2 else k)
         if not fits:
             raise ValueError(f"{k} classes do not go with a {head.name} head of {head.n_scores} scores.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
         if pairwise:
             pairs = self._sorted_pairs(scores)
+            if self.n_classes == 2:
+                return np.asarray(-pairs[:, 0])  # a pair speaks for its first class, a decision for the second
             return pairs if self.shape == "ovo" else _one_vs_rest(pairs, self.n_classes)
         return scores[:, 0] if self.n_classes == 2 else scores
 
@@ -110,7 +110,7 @@ class Classes(Answer):
             won = scores[:, column] > 0
             votes[:, i] += won
             votes[:, j] += ~won
-        return np.asarray(self.order, dtype=np.intp)[votes.argmax(axis=1)]
+        return np.asarray(np.array(self.order, dtype=np.intp)[votes.argmax(axis=1)])
 
     def _sorted_pairs(self, scores: FloatArray) -> FloatArray:
         """Pair scores in the order of the sorted classes, from the order of precedence."""

@@ -2,10 +2,14 @@
 
 A calibration whose `decides` is true also decides the class: the parent's `predict` went by its probabilities, as
 scikit-learn's CalibratedClassifierCV does and its SVC does not.
+
+Of a machine that votes by pairs, one calibration reads the pairs' scores (`reads_pairs`); the others read what
+scikit-learn's calibrators read, its "ovr" decision with one column per class.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,11 +26,12 @@ class Calibration(Record):
     """The contract of a calibration."""
 
     name: ClassVar[str]
+    reads_pairs: ClassVar[bool] = False
     decides: bool
 
     @abstractmethod
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
-        """Refuse scores that this calibration cannot read."""
+        """Refuse scores that this calibration cannot read; `pairwise` says that they are those of pairs."""
 
     @abstractmethod
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
@@ -35,12 +40,17 @@ class Calibration(Record):
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid(Calibration):
-    """Platt: P = 1/(1 + exp(a f + b)) for each score; with k > 2 scores these are scaled to sum to one."""
+    """Platt: P = 1/(1 + exp(a f + b)) for each score; with k > 2 scores these are scaled to sum to one.
+
+    `coupled` lets LIBSVM's coupling of pairs run over each score's two classes, as scikit-learn's SVC and LIBSVM up to
+    3.24 do. It stops before it converges and moves P by up to 0.005, which belongs to their answer.
+    """
 
     name: ClassVar[str] = "sigmoid"
     a: FloatArray
     b: FloatArray
     decides: bool = False
+    coupled: bool = False
 
     def __post_init__(self) -> None:
         _freeze(self, "a", "b")
@@ -51,7 +61,8 @@ class Sigmoid(Calibration):
             raise ValueError("A sigmoid calibration reads scores of classes, not of pairs: use PairwiseSigmoid.")
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
-        return _normalised(expit(-(scores * self.a + self.b)))
+        exponent = scores * self.a + self.b
+        return _normalised(_couple_two(expit(exponent)) if self.coupled else expit(-exponent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +74,7 @@ class PairwiseSigmoid(Calibration):
     """
 
     name: ClassVar[str] = "pairwise_sigmoid"
+    reads_pairs: ClassVar[bool] = True
     a: FloatArray
     b: FloatArray
     decides: bool = False
@@ -110,6 +122,9 @@ class Isotonic(Calibration):
             raise ValueError(
                 f"Isotonic with sizes {self.sizes} needs as many knots. Got x {self.x.shape} and y {self.y.shape}."
             )
+        within = np.delete(np.arange(len(self.x) - 1), np.cumsum(self.sizes)[:-1] - 1)
+        if (np.diff(self.x)[within] < 0).any() or (np.diff(self.y)[within] < 0).any():
+            raise ValueError("x and y of Isotonic must rise within each function. Sort the knots of each.")
 
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
         if pairwise or len(self.sizes) != n_scores:
@@ -118,8 +133,7 @@ class Isotonic(Calibration):
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         edges = np.cumsum((0, *self.sizes))
         columns = [
-            np.interp(scores[:, c], self.x[a:b], self.y[a:b])
-            for c, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+            np.interp(scores[:, c], self.x[a:b], self.y[a:b]) for c, (a, b) in enumerate(itertools.pairwise(edges))
         ]
         return _normalised(np.stack(columns, axis=1))
 
@@ -133,6 +147,7 @@ class Softmax(Calibration):
     decides: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", float(self.slope))
         if not np.isfinite(self.slope):
             raise ValueError(f"slope of Softmax must be finite. Got {self.slope}.")
 
@@ -171,7 +186,15 @@ def _normalised(P: FloatArray) -> FloatArray:
         return np.hstack([1 - P, P])
     total = P.sum(axis=1, keepdims=True)
     uniform = np.full_like(P, 1 / P.shape[1])
-    return np.divide(P, total, out=uniform, where=total != 0)
+    return np.asarray(np.divide(P, total, out=uniform, where=total != 0))
+
+
+def _couple_two(first: FloatArray) -> FloatArray:
+    """The coupled probability of the second of two classes from that of the first, entry by entry."""
+    R = np.zeros((first.size, 2, 2))
+    R[:, 0, 1] = np.clip(first.ravel(), LEAST_PAIR_PROBABILITY, 1 - LEAST_PAIR_PROBABILITY)
+    R[:, 1, 0] = 1 - R[:, 0, 1]
+    return _couple(R)[:, 1].reshape(first.shape)
 
 
 def _couple(R: FloatArray) -> FloatArray:

@@ -17,15 +17,18 @@ from scipy import sparse
 
 from slimsvm import _core
 from slimsvm._record import FloatArray
-from slimsvm.heads import Head
+from slimsvm.heads import Head, LinearHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
-from slimsvm.kernels.geometry import Matrix, dense
+from slimsvm.kernels.geometry import Matrix, check_csr
 
 Precision = Literal["auto", "float32", "float64"]
 
 BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB of float64
-FLOAT32_TOLERANCE = 0.01  # float32 serves where its rounding bound is below this share of a typical score
+FLOAT32_ERROR = 4e-6  # float32 serves where its kernel values are off by no more than this …
+FLOAT32_TOLERANCE = 0.01  # … and its rounding bound is below this share of a typical score
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)  # in native byte order
+WIDEST_WEIGHTS = 2**24  # features up to which a linear machine's weights are summed up; sparse data may have more
 PROBES = 256  # points on which a typical score is measured
 
 
@@ -39,106 +42,130 @@ class Evaluator:
         self.gammas, self.input_map = gammas, input_map
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
-        self._plans: dict[tuple[str, bool], Any] = {}
+        self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
+        self._is_linear_head = isinstance(head, LinearHead)
+        self._plans: dict[tuple[bool, bool], Any] = {}
 
-    def scores(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
+    def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """The head's scores (n, s); of one sample (d,), (s,)."""
-        X, single = self._matrix(X)
-        dtype = self._dtype(X, precision)
-        evaluate = self._native_sums if _core.available else self._numpy_sums
-        scores = self.head.combine(evaluate(X, dtype, n_jobs))
-        return scores[0] if single else scores
-
-    def _matrix(self, X: Matrix) -> tuple[Matrix, bool]:
-        """X as a C-contiguous array of floats or canonical CSR matrix (n, d), and whether it was one sample."""
-        if sparse.issparse(X):
-            X = X.tocsr() if X.dtype.char in "fd" else X.tocsr().astype(np.float64)
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-        elif type(X) is not np.ndarray or X.dtype.char not in "fd" or not X.flags.c_contiguous:
-            X = np.asarray(X)
-            X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype.char in "fd" else np.float64)
-        single = X.ndim == 1
+        if type(X) is not np.ndarray or (X.dtype is not FLOAT64 and X.dtype is not FLOAT32):
+            X = _canonical_csr(X) if sparse.issparse(X) else _float_array(X)
         if X.ndim not in (1, 2) or X.shape[-1] != self.n_features:
             raise ValueError(
                 f"X must be (n, {self.n_features}), or one sample ({self.n_features},), the features of the machine. "
                 f"Got {X.shape}."
             )
-        return (X[None] if single else X), single
-
-    def _dtype(self, X: Matrix, precision: Precision) -> str:
-        if precision == "auto":
-            return "f" if X.dtype.char == "f" and self._float32_serves else "d"
-        if precision not in ("float32", "float64"):
+        if precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
-        return "f" if precision == "float32" else "d"
+        if _core.available:
+            return self._native_scores(X, n_jobs, precision)
+        scores = self._numpy_scores(X if X.ndim == 2 else X[None])
+        return scores if X.ndim == 2 else scores[0]
 
-    @cached_property
-    def _float32_serves(self) -> bool:
-        """Whether the rounding bound eps · Σ|coef| of float32 is small against a typical score.
-
-        A machine folded from a Nyström map has huge coefficients that cancel, and would lose three digits.
-        """
-        coef = self.head.coef
-        if not len(coef):
-            return True
-        probes = self.points[:: max(1, len(coef) // PROBES)]
-        K = self.kernel.gram_numpy(probes, self.points, self.gammas)
-        size = np.abs(K).max(initial=0.0)
-        typical = np.sqrt(np.mean(np.square(K @ coef), axis=0))
-        bound = float(np.finfo(np.float32).eps) * size * np.abs(coef).sum(axis=0)
-        return bool((bound <= FLOAT32_TOLERANCE * typical).all())
-
-    def _native_sums(self, X: Matrix, dtype: str, n_jobs: int | None) -> NDArray[np.float64]:
-        is_sparse = sparse.issparse(X)
-        plan = self._plans.get((dtype, is_sparse)) or self._make_plan(dtype, is_sparse)
-        sums = np.empty((X.shape[0], *self._sums_shape))
-        bad = plan.run(X, sums, n_jobs)
-        if bad >= 0:
-            raise_not_finite(bad)
-        return sums
-
-    def _make_plan(self, dtype: str, is_sparse: bool) -> Any:
-        if isinstance(self.kernel, Linear):
-            plan = _core.plan(self.kernel, self._weights, None, None, (), self.input_map, dtype, is_sparse)
+    def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision) -> FloatArray:
+        in_float = self._in_float(X, precision)
+        n = X.shape[0] if X.ndim == 2 else 1
+        work = n * self._row_work
+        threads = 1 if n_jobs == 1 or work < _core.SMALL_WORK else _core.threads(n_jobs)
+        out = np.empty((n, self._sums_shape[0] * self._sums_shape[1]))
+        if type(X) is np.ndarray:
+            bad = self._plan(in_float, False).run(X, out, threads)
         else:
-            head = self.head
-            plan = _core.plan(
-                self.kernel, self.points, self.gammas, head.coef, head.blocks, self.input_map, dtype, is_sparse
-            )
-        self._plans[dtype, is_sparse] = plan
+            columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+            bad = self._plan(in_float, True).run_csr(X.data, columns, starts, out, threads)
+        scores = out if self._is_linear_head else self.head.combine(out.reshape(n, *self._sums_shape))
+        if bad:
+            self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores)
+        return scores if X.ndim == 2 else scores[0]
+
+    def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray) -> None:
+        """Rows that the core gave up: an error if they are not finite, else (their squares overflow) another way."""
+        _check_finite(X[rows], rows)
+        scores[rows] = self._numpy_scores(X[rows])
+
+    def _plan(self, in_float: bool, is_sparse: bool) -> Any:
+        plan = self._plans.get((in_float, is_sparse))
+        if plan is None:
+            if isinstance(self.kernel, Linear) and self.points.shape[1] <= WIDEST_WEIGHTS:
+                parts: tuple[Any, ...] = (self._weights, None, None)
+            else:
+                parts = (self.points, self.gammas, self.head.coef)
+            start = self.head.intercept if self._is_linear_head else None
+            plan = _core.plan(self.kernel, *parts, start, self.head.blocks, self.input_map, in_float, is_sparse)
+            self._plans[in_float, is_sparse] = plan
         return plan
 
     @cached_property
     def _weights(self) -> FloatArray:
         """A linear kernel's expansion summed up beforehand: one vector per block and coefficient, (G q, p)."""
         coef = self.head.coef if self.gammas is None else self.head.coef * self.gammas[:, None]
-        edges = np.cumsum((0, *self.head.blocks))
-        parts = [(self.points[a:b].T @ coef[a:b]).T for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [(self.points[block].T @ coef[block]).T for block in self._block_slices]
         return np.ascontiguousarray(np.concatenate(parts))
 
-    def _numpy_sums(self, X: Matrix, dtype: str, n_jobs: int | None) -> NDArray[np.float64]:
-        sums = np.empty((X.shape[0], *self._sums_shape))
+    @cached_property
+    def _block_slices(self) -> list[slice]:
         edges = np.cumsum((0, *self.head.blocks))
+        return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+    def _in_float(self, X: Matrix, precision: Precision) -> bool:
+        if precision == "auto":
+            return X.dtype.char == "f" and self._float32_serves
+        return precision == "float32"
+
+    @cached_property
+    def _float32_serves(self) -> bool:
+        """Whether kernel values are accurate in float32, and the bound eps · Σ|coef| is small against a typical score.
+
+        Neither holds always: a large γ magnifies the rounding of the points, and a machine folded from a Nyström map
+        has huge coefficients that cancel, and would lose three digits.
+        """
+        if sparse.issparse(self.points) or not self.head.n_points:
+            return False
+        eps = float(np.finfo(np.float32).eps)
+        probes = self.points[:: max(1, self.head.n_points // PROBES)]
+        K = self.kernel.gram_numpy(probes, self.points, self.gammas)
+        typical = np.sqrt(np.mean(np.square(self.head.scores(K)), axis=0))
+        sizes = np.stack([np.abs(self.head.coef[block]).sum(axis=0) for block in self._block_slices])[None]
+        total = (self.head.combine(sizes) - self.head.combine(np.zeros_like(sizes)))[0]
+        bound = eps * np.abs(K).max() * total
+        accurate = eps * self.kernel.amplification(self.points, self.gammas) <= FLOAT32_ERROR
+        return accurate and bool((bound <= FLOAT32_TOLERANCE * typical).all())
+
+    def _numpy_scores(self, X: Matrix) -> FloatArray:
+        sums = np.empty((X.shape[0], *self._sums_shape))
         step = max(1, BLOCK_VALUES // max(1, self.head.n_points))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
-            _check_finite(rows, start)
+            _check_finite(rows, np.arange(start, start + rows.shape[0]))
             if self.input_map is not None:
                 rows = self.input_map.apply(rows)
             K = self.kernel.gram_numpy(rows, self.points, self.gammas)
-            for g, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-                sums[start : start + step, g] = K[:, a:b] @ self.head.coef[a:b]
-        return sums
+            for g, block in enumerate(self._block_slices):
+                sums[start : start + step, g] = K[:, block] @ self.head.coef[block]
+        return self.head.combine(sums)
 
 
-def _check_finite(rows: Matrix, start: int) -> None:
-    finite = np.isfinite(dense(rows)).all(axis=1)
-    if not finite.all():
-        raise_not_finite(start + int(finite.argmin()))
+def _canonical_csr(X: Any) -> Any:
+    """X as CSR of floats with sorted columns and no duplicates."""
+    X = X.tocsr() if X.dtype in (FLOAT64, FLOAT32) else X.tocsr().astype(np.float64)
+    check_csr(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
-def raise_not_finite(row: int) -> None:
-    """The error for a NaN or an infinity in row `row` of X."""
-    raise ValueError(f"X contains NaN or infinity, first in row {row}. Impute or drop such rows.")
+def _float_array(X: Any) -> NDArray[Any]:
+    """X as a C-contiguous array of float32, if it is that, else float64."""
+    X = np.asarray(X)
+    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def _check_finite(X: Matrix, numbers: NDArray[Any]) -> None:
+    """Refuse rows with NaN or infinities; `numbers` are what the rows are called."""
+    if sparse.issparse(X):
+        bad = np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data)), side="right") - 1
+    else:
+        bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise ValueError(f"X contains NaN or infinity, first in row {numbers[bad[0]]}. Impute or drop such rows.")

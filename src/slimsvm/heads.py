@@ -8,6 +8,7 @@ Symbols: m points, G blocks, q coefficients per point, s scores per sample, n sa
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -48,7 +49,7 @@ class Head(Record):
     def scores(self, K: NDArray[Any]) -> NDArray[np.float64]:
         """Scores (n, s) from kernel values K (n, m): the plain statement of what the core computes."""
         edges = np.cumsum((0, *self.blocks))
-        sums = [K[:, a:b] @ self.coef[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        sums = [K[:, a:b] @ self.coef[a:b] for a, b in itertools.pairwise(edges)]
         return self.combine(np.stack(sums, axis=1))
 
 

@@ -28,10 +28,10 @@ class InputMap(Record):
 
     shift: FloatArray
     scale: FloatArray
-    offset: FloatArray = field(default=None)  # type: ignore[assignment]
+    offset: FloatArray = field(default=None)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        offset = np.zeros(len(self.scale)) if self.offset is None else self.offset
+        offset = np.zeros(np.shape(self.scale)[:1]) if self.offset is None else self.offset
         for name, values in (("shift", self.shift), ("scale", self.scale), ("offset", offset)):
             array = frozen_array(values)
             if not np.isfinite(array).all():
@@ -63,10 +63,16 @@ class InputMap(Record):
     def apply(self, X: Matrix) -> NDArray[Any]:
         """A (x − a) + c for every row, in float64."""
         centred = dense(X).astype(np.float64) - self.shift
-        return np.asarray((centred * self.scale if self.is_diagonal else centred @ self.scale.T) + self.offset)
+        with np.errstate(over="ignore"):
+            return np.asarray((centred * self.scale if self.is_diagonal else centred @ self.scale.T) + self.offset)
 
     def then(self, following: InputMap) -> InputMap:
         """The map that applies this one and then `following`."""
+        if following.n_features_in != self.n_features_out:
+            raise ValueError(
+                f"The map that follows must take {self.n_features_out} features, what this one gives. "
+                f"It takes {following.n_features_in}."
+            )
         between = self.offset - following.shift
         if self.is_diagonal and following.is_diagonal:
             return InputMap(self.shift, following.scale * self.scale, following.scale * between + following.offset)

@@ -75,7 +75,7 @@ class KernelMachine(Record):
         if self.calibration is not None:
             if not isinstance(self.answer, Classes):
                 raise ValueError("calibration of KernelMachine goes with classes only.")
-            self.calibration.check(self.head.n_scores, self.answer.n_classes, self._pairwise)
+            self._check_calibration(self.calibration, self.answer)
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", tuple(str(name) for name in self.feature_names))
             if len(self.feature_names) != self.n_features:
@@ -83,6 +83,12 @@ class KernelMachine(Record):
                     f"feature_names of KernelMachine must be {self.n_features}, one per input column. "
                     f"Got {len(self.feature_names)}."
                 )
+
+    def _check_calibration(self, calibration: Calibration, classes: Classes) -> None:
+        k, n_scores, pairwise = classes.n_classes, self.head.n_scores, self._pairwise
+        if pairwise and not calibration.reads_pairs and classes.shape == "ovr" and k > 2:
+            n_scores, pairwise = k, False
+        calibration.check(n_scores, k, pairwise)
 
     @property
     def n_vectors(self) -> int:
@@ -109,20 +115,20 @@ class KernelMachine(Record):
     def _evaluator(self) -> Evaluator:
         return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map)
 
-    def scores(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
+    def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """The head's scores (n, s), one row per sample; of one sample (d,), (s,)."""
-        return self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        return self._evaluator.scores(X, n_jobs, precision)
 
-    def decision(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
+    def decision(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """What `decision_function` returns; of one sample x (d,), one number or one row."""
-        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        scores = self._evaluator.scores(X, n_jobs, precision)
         if scores.ndim == 2:
             return self.answer.decision(scores, self._pairwise)
         return self.answer.decision(scores[None], self._pairwise)[0]
 
-    def predict(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
+    def predict(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
-        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        scores = self._evaluator.scores(X, n_jobs, precision)
         if scores.ndim == 2:
             return self._answers(scores)
         return self._answers(scores[None])[0]
@@ -132,17 +138,20 @@ class KernelMachine(Record):
             return self.classes[self._probabilities(scores).argmax(axis=1)]
         return self.answer.predict(scores, self._pairwise)
 
-    def predict_proba(self, X: Matrix, *, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
+    def predict_proba(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """P (n, k), a column per class; of one sample x (d,), (k,)."""
         if self.calibration is None:
             raise AttributeError("This machine has no calibration, and so no probabilities.")
-        scores = self._evaluator.scores(X, n_jobs=n_jobs, precision=precision)
+        scores = self._evaluator.scores(X, n_jobs, precision)
         if scores.ndim == 2:
             return self._probabilities(scores)
         return self._probabilities(scores[None])[0]
 
     def _probabilities(self, scores: FloatArray) -> FloatArray:
-        assert self.calibration is not None and isinstance(self.answer, Classes)
+        assert self.calibration is not None
+        assert isinstance(self.answer, Classes)
+        if self._pairwise and not self.calibration.reads_pairs:
+            scores = self.answer.decision(scores, pairwise=True)
         return self.calibration.probabilities(scores, self.answer.order)
 
     def __repr__(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
-from scipy import sparse
 
+from slimsvm._record import is_sparse
 from slimsvm.kernels.base import Kernel
 from slimsvm.kernels.geometry import Matrix
 from slimsvm.kernels.laplacian import Laplacian
@@ -34,9 +34,10 @@ def resolve_gamma(gamma: float | str, X: Matrix) -> float:
     """γ as a number: `"scale"` is 1/(d · Var(X)), `"auto"` is 1/d, as in scikit-learn."""
     n_features = X.shape[1]
     if gamma == "auto":
-        return 1.0 / n_features
+        return 1.0 / float(n_features)
     if gamma == "scale":
-        variance = float(X.multiply(X).mean() - X.mean() ** 2) if sparse.issparse(X) else float(np.var(X))
+        X = X.astype(np.float64, copy=False)
+        variance = float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))
         return 1.0 / (n_features * variance) if variance != 0 else 1.0
     if isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a number. Got {gamma!r}.")

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm import _core
-from slimsvm._record import Record
+from slimsvm._record import Record, is_sparse
 from slimsvm.kernels import geometry
 from slimsvm.kernels.geometry import Matrix
 
@@ -34,9 +33,20 @@ class Kernel(Record):
     geometry: ClassVar[Geometry]
     differentiable: ClassVar[bool] = True
 
-    gamma: float
-    coef0: float
-    degree: float
+    @property
+    @abstractmethod
+    def gamma(self) -> float:
+        """γ; a kernel without the parameter has a constant in its place, here and below."""
+
+    @property
+    @abstractmethod
+    def coef0(self) -> float:
+        """c₀."""
+
+    @property
+    @abstractmethod
+    def degree(self) -> float:
+        """The exponent of a polynomial."""
 
     @abstractmethod
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
@@ -48,8 +58,9 @@ class Kernel(Record):
 
     def gram(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[Any]:
         """K_ij = k(x_i, z_j), (n, m); float32 if X and Z both are, else float64."""
+        _check_widths(X, Z)
         dtype = _common_dtype(X, Z)
-        if _core.available and not sparse.issparse(X) and not sparse.issparse(Z):
+        if _core.available and not is_sparse(X) and not is_sparse(Z):
             return _core.gram(self, X.astype(dtype, copy=False), Z.astype(dtype, copy=False), gammas)
         return self.gram_numpy(X, Z, gammas).astype(dtype, copy=False)
 
@@ -77,9 +88,24 @@ class Kernel(Record):
         slope = self.derivative(self._quantity(X, Z), self.gamma if gammas is None else gammas)
         slope *= W
         if self.geometry == "dot":
-            return geometry.dense(slope @ Z).astype(dtype, copy=False)
+            return np.asarray(geometry.dense(slope @ Z), dtype=dtype)
         pull = geometry.dense(X) * slope.sum(axis=1)[:, None]
-        return (2.0 * (pull - geometry.dense(slope @ Z))).astype(dtype, copy=False)
+        return np.asarray(2.0 * (pull - geometry.dense(slope @ Z)), dtype=dtype)
+
+    def amplification(self, Z: NDArray[Any], gammas: NDArray[np.float64] | None = None) -> float:
+        """How many roundings of the points' coordinates a kernel value may be off by: |∂k| for a relative change of z.
+
+        exp(−γ‖x − z‖²) moves by at most √(2γ/e) ‖δz‖, exp(−γ‖x − z‖₁) by γ‖δz‖₁ and tanh by γ‖x‖‖δz‖, with ‖x‖ about
+        ‖z‖; radial kernels are computed about the mean of the points.
+        """
+        gamma = self.gamma if gammas is None else gammas
+        if self.geometry == "dot":
+            size = self.degree if self.name in ("linear", "poly") else gamma * geometry.row_norms(Z)
+        else:
+            Z = Z - Z.mean(axis=0)
+            far = np.abs(Z).sum(axis=1) if self.geometry == "manhattan_distance" else np.sqrt(geometry.row_norms(Z))
+            size = gamma * far if self.geometry == "manhattan_distance" else np.sqrt(gamma) * far
+        return float(np.max(size, initial=0.0))
 
     def require_gradient(self, method: str) -> None:
         """Refuse, on behalf of `method`, a kernel whose gradient does not exist everywhere."""
@@ -120,7 +146,7 @@ def check_parameter(kernel: Kernel, name: str, lowest: float = -np.inf) -> None:
     if isinstance(value, str) or not np.isfinite(number) or number < lowest:
         bound = "" if lowest == -np.inf else f" of at least {lowest:g}"
         raise ValueError(f"{name} of the {kernel.name} kernel must be a finite number{bound}. Got {value!r}.")
-    object.__setattr__(kernel, name, number)
+    object.__setattr__(kernel, name, number + 0.0)
 
 
 def _check_widths(X: Matrix, Z: Matrix) -> None:

@@ -10,20 +10,39 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.spatial.distance import cdist
+
+from slimsvm._record import is_sparse
+
+CANCELLED = 1e-3  # below this share of ‖x‖² + ‖z‖², their difference to 2 x·z has lost three digits
+PAIR_VALUES = 2**18  # coordinates of pairs that are computed again at a time
+LARGEST = np.finfo(np.float64).max  # in place of infinity, so that 0 · distance stays 0
 
 Matrix = Any  # an ndarray or a scipy CSR matrix of float32 or float64, two-dimensional
 
 
+def check_csr(X: Any) -> None:
+    """Refuse a CSR matrix whose parts do not fit together: SciPy's loops, and ours, would read beyond them."""
+    indptr, indices, used = X.indptr, X.indices, len(X.indices)
+    if len(indptr) != X.shape[0] + 1 or len(X.data) != used or indptr[0] != 0:
+        raise ValueError(
+            f"X is a damaged CSR matrix: {X.shape[0]} rows, but {len(indptr)} entries in indptr, "
+            f"{used} in indices and {len(X.data)} in data."
+        )
+    if (indptr[1:] < indptr[:-1]).any() or indptr[-1] > used:
+        raise ValueError(f"X is a damaged CSR matrix: indptr must rise from 0 to at most {used}, the stored entries.")
+    if used and (indices.min() < 0 or indices.max() >= X.shape[1]):
+        raise ValueError(f"X is a damaged CSR matrix: its indices must be from 0 to {X.shape[1] - 1}.")
+
+
 def dense(X: Matrix) -> NDArray[Any]:
     """X as an ndarray."""
-    return np.asarray(X.toarray()) if sparse.issparse(X) else np.asarray(X)
+    return np.asarray(X.toarray()) if is_sparse(X) else np.asarray(X)
 
 
 def row_norms(X: Matrix) -> NDArray[np.float64]:
     """‖x_i‖² for every row, (n,), in float64."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     X = np.asarray(X, dtype=np.float64)
     return np.asarray(np.einsum("ij,ij->i", X, X))
@@ -35,27 +54,46 @@ def dot(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-    """‖x_i − z_j‖².
+    """‖x_i − z_j‖², by ‖x‖² + ‖z‖² − 2 x·z, and by differences where that cancels or overflows.
 
     Dense data are first centred on the mean of Z, which takes nothing from the distances and much from the
-    cancellation in ‖x‖² + ‖z‖² − 2 x·z. What overflows there is computed again from differences.
+    cancellation.
     """
-    if not sparse.issparse(X) and not sparse.issparse(Z):
+    if not is_sparse(X) and not is_sparse(Z):
         centre = Z.mean(axis=0, dtype=np.float64) if len(Z) else 0.0
         X, Z = np.asarray(X, np.float64) - centre, np.asarray(Z, np.float64) - centre
     with np.errstate(over="ignore", invalid="ignore"):
+        norms = row_norms(X)[:, None] + row_norms(Z)[None, :]
         distance = dot(X, Z)
         distance *= -2.0
-        distance += row_norms(X)[:, None]
-        distance += row_norms(Z)[None, :]
-    np.maximum(distance, 0.0, out=distance)
+        distance += norms
+        norms *= CANCELLED
+        close = np.nonzero(distance < norms)
     far = ~np.isfinite(distance).all(axis=1)
+    step = max(1, PAIR_VALUES // max(_row_values(X), _row_values(Z), 1))
+    for start in range(0, len(close[0]), step):
+        i, j = (index[start : start + step] for index in close)
+        distance[i, j] = _paired_squared_distance(X[i], Z[j])
     if far.any():
-        with np.errstate(over="ignore"):
-            distance[far] = cdist(dense(X[far]), dense(Z), "sqeuclidean")
-    return distance
+        distance[far] = cdist(dense(X[far]), dense(Z), "sqeuclidean")
+    return np.minimum(distance, LARGEST, out=distance)
+
+
+def _row_values(X: Matrix) -> int:
+    """The values that the fullest row holds."""
+    return int(np.diff(X.indptr).max(initial=0)) if is_sparse(X) else int(X.shape[1])
+
+
+def _paired_squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+    """‖x_i − z_i‖² by differences, row by row."""
+    with np.errstate(over="ignore"):
+        difference = X - Z
+        if is_sparse(difference):
+            return np.asarray(difference.power(2).sum(axis=1)).ravel()
+        return np.asarray(np.square(np.asarray(difference)).sum(axis=1))
 
 
 def manhattan_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖₁."""
-    return np.asarray(cdist(dense(X).astype(np.float64), dense(Z).astype(np.float64), "cityblock"))
+    distance = cdist(dense(X).astype(np.float64), dense(Z).astype(np.float64), "cityblock")
+    return np.asarray(np.minimum(distance, LARGEST, out=distance))

@@ -20,7 +20,9 @@ class Laplacian(WidthKernel):
     differentiable: ClassVar[bool] = False
 
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
-        return np.asarray(np.exp(-gamma * t))
+        with np.errstate(over="ignore"):
+            power = -gamma * t
+        return np.asarray(np.exp(power, out=power))
 
     def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
-        return np.asarray(-gamma * np.exp(-gamma * t))
+        return -gamma * self.profile(t, gamma)

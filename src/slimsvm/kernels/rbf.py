@@ -19,7 +19,9 @@ class Rbf(WidthKernel):
     geometry: ClassVar[Geometry] = "squared_distance"
 
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
-        return np.asarray(np.exp(-gamma * t))
+        with np.errstate(over="ignore"):
+            power = -gamma * t
+        return np.asarray(np.exp(power, out=power))
 
     def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
-        return np.asarray(-gamma * np.exp(-gamma * t))
+        return -gamma * self.profile(t, gamma)

@@ -1,0 +1,132 @@
+"""Tables on the screen, and which of the targets are met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from peers import INTELEX, ONNX, SKLEARN, SLIMSVM
+from problems import Problem
+from single import MEMORY_LIMIT
+from timing import Limit, Timing
+
+FULL_BATCH = 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, in seconds per call."""
+
+    problem: str
+    n_features: int
+    n_vectors: int
+    batch: int
+    precision: str
+    library: str
+    best: float
+    median: float
+    runs: int
+
+    def fraction(self, limits: dict[str, Limit]) -> float:
+        """The share of the machine's limit that is reached."""
+        return limits[self.precision].seconds(self.batch, self.n_vectors, self.n_features) / self.best
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target: what was measured, what it must be, and whether it is."""
+
+    what: str
+    figure: str
+    met: bool
+
+
+def make_row(problem: Problem, batch: int, precision: str, library: str, timing: Timing) -> Row:
+    sizes = (problem.name, problem.n_features, problem.n_vectors)
+    return Row(*sizes, batch, precision, library, **asdict(timing))
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """The rows of one problem as lines, each with how many times slimsvm is faster."""
+    head = ("batch", "precision", "library", "best", "median", "runs", "µs/sample", "slimsvm is faster")
+    yield "  {:>6}  {:<9}  {:<20}  {:>10}  {:>10}  {:>5}  {:>10}  {:>17}".format(*head)
+    for row in rows:
+        own = find(rows, row.batch, row.precision, SLIMSVM) or find(rows, row.batch, "float64", SLIMSVM)
+        ratio = f"{row.best / own.best:.1f} ×" if own and row.library != SLIMSVM else ""
+        yield (
+            f"  {row.batch:>6}  {row.precision:<9}  {row.library:<20}  {duration(row.best):>10}  "
+            f"{duration(row.median):>10}  {row.runs:>5}  {row.best / row.batch * 1e6:>10.3f}  {ratio:>17}"
+        )
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.2f} {unit}"
+    return f"{seconds * 1e6:.2f} µs"
+
+
+def find(rows: list[Row], batch: int, precision: str, library: str, problem: str | None = None) -> Row | None:
+    """The row asked for, or None."""
+    wanted = (batch, precision, library)
+    fitting = (r for r in rows if (r.batch, r.precision, r.library) == wanted and problem in (None, r.problem))
+    return next(fitting, None)
+
+
+def fractions(rows: list[Row], limits: dict[str, Limit]) -> Iterator[str]:
+    """What slimsvm reaches of the limit, as lines; the rates are the best of the whole run."""
+    for precision, limit in limits.items():
+        yield (
+            f"  limit in {precision}: {limit.operations / 1e9:.0f} G operations/s by BLAS, "
+            f"{limit.exponentials / 1e9:.2f} G exponentials/s"
+        )
+    for row in rows:
+        if row.library == SLIMSVM and row.batch > 1:
+            yield f"  {row.problem:<15}  {row.batch:>6}  {row.precision}  {fraction_text(row.fraction(limits))}"
+
+
+def fraction_text(fraction: float) -> str:
+    """A fraction above one shows that the limit was measured while something else used the machine."""
+    return f"{fraction:.2f}" if fraction <= 1 else f"{fraction:.2f}, impossible: the limit was measured too low"
+
+
+def targets(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timing], memory: int) -> Iterator[Target]:
+    """Every target, with its figures."""
+    largest = max(row.batch for row in rows)
+    for own in (r for r in rows if (r.library, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
+        yield from batch_targets(rows, limits, own)
+    for precision, timing in overhead.items():
+        what = f"decision(x), {precision}: at most 3 µs above its arithmetic"
+        yield Target(what, f"{timing.best * 1e6:.2f} µs", timing.best <= 3e-6)
+    for own in (r for r in rows if r.library == SLIMSVM and r.batch == 1 and r.n_vectors <= 200):
+        yield from single_targets(rows, own)
+    what = f"memory of a large prediction: below {MEMORY_LIMIT >> 20} MiB"
+    yield Target(what, f"{memory / 2**20:.1f} MiB", memory < MEMORY_LIMIT)
+
+
+def batch_targets(rows: list[Row], limits: dict[str, Limit], own: Row) -> Iterator[Target]:
+    """At the largest batch in float32: against scikit-learn-intelex, scikit-learn, and the machine's limit."""
+    where = f"{own.problem}, batch {own.batch}"
+    intelex = find(rows, own.batch, "float32", INTELEX, own.problem)
+    if intelex is not None:
+        least = 5.0 if own.n_features <= 16 else 1.0
+        yield faster(f"{where}: at least {least:g} × {INTELEX}", own, intelex, least)
+    sklearn = find(rows, own.batch, "float64", SKLEARN, own.problem)
+    if sklearn is not None:
+        yield faster(f"{where}: at least 30 × {SKLEARN}", own, sklearn, 30.0)
+    reached = own.fraction(limits)
+    yield Target(f"{where}: at least 0.7 of the limit", fraction_text(reached), 0.7 <= reached <= 1)
+
+
+def single_targets(rows: list[Row], own: Row) -> Iterator[Target]:
+    """One row through `predict`, at few vectors."""
+    for library, precision, least in ((SKLEARN, "float64", 10.0), (ONNX, "float32", 2.0)):
+        other = find(rows, 1, precision, library, own.problem)
+        if other is not None:
+            yield faster(f"{own.problem}, one row, {own.precision}: at least {least:g} × {library}", own, other, least)
+
+
+def faster(what: str, own: Row, other: Row, least: float) -> Target:
+    ratio = other.best / own.best
+    return Target(what, f"{ratio:.1f} ×", ratio >= least)

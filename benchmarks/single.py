@@ -1,0 +1,58 @@
+"""What one call costs beside its arithmetic, and what a large prediction adds to memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from timing import Timing, measure
+
+MEMORY_LIMIT = 64 * 2**20
+
+
+def decision_overhead(precision: str, budget: float) -> Timing:
+    """`machine.decision(x)` of a machine with one vector of width two, which is all call and no arithmetic."""
+    from slimsvm.answers import Classes
+    from slimsvm.heads import LinearHead
+    from slimsvm.kernels import Rbf
+    from slimsvm.machine import KernelMachine
+
+    head = LinearHead(np.array([[1.0]]), np.array([0.1]))
+    machine = KernelMachine(Rbf(0.5), np.array([[0.3, 0.4]]), head, Classes(np.array([0, 1])))
+    x = np.array([0.1, 0.2], dtype=precision)
+    return measure(lambda: machine.decision(x), budget)
+
+
+def extra_memory(n: int, m: int, d: int, threads: int) -> int:
+    """Bytes that predicting (n, d) rows of float32 with m vectors adds to the data and the result, at the peak."""
+    command = [sys.executable, str(Path(__file__).resolve()), *map(str, (n, m, d, threads))]
+    return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def _report_own_memory(n: int, m: int, d: int, threads: int) -> None:
+    """In a process of its own: print the growth of its resident memory, from data and machine ready to the peak."""
+    from slimsvm.answers import Classes
+    from slimsvm.heads import LinearHead
+    from slimsvm.kernels import Rbf
+    from slimsvm.machine import KernelMachine
+
+    rng = np.random.default_rng(0)
+    head = LinearHead(rng.standard_normal((m, 1)), np.array([0.1]))
+    machine = KernelMachine(Rbf(1 / d), rng.standard_normal((m, d)), head, Classes(np.array([0, 1])))
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    machine.predict(X[:10])
+    before = _resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # sets the peak to what is resident now
+    result = machine.predict(X, n_jobs=threads)
+    print(_resident("VmHWM") - before - result.nbytes)
+
+
+def _resident(key: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    _report_own_memory(*map(int, sys.argv[1:]))

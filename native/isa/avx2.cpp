@@ -1,0 +1,6 @@
+#include "kernels.h"
+
+namespace slim {
+extern const InstructionSet avx2;
+const InstructionSet avx2{"avx2", kernels<float>(), kernels<double>()};
+}  // namespace slim

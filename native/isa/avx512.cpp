@@ -1,0 +1,6 @@
+#include "kernels.h"
+
+namespace slim {
+extern const InstructionSet avx512;
+const InstructionSet avx512{"avx512", kernels<float>(), kernels<double>()};
+}  // namespace slim

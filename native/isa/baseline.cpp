@@ -1,0 +1,6 @@
+#include "kernels.h"
+
+namespace slim {
+extern const InstructionSet baseline;
+const InstructionSet baseline{"baseline", kernels<float>(), kernels<double>()};
+}  // namespace slim

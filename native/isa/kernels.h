@@ -1,0 +1,548 @@
+// The kernels of one instruction set. Included once by each of native/isa/*.cpp (see simd.h on linkage).
+//
+// A block of rows meets one panel of points at a time. First the arguments u of all rows and the panel's points are
+// formed, tile by tile: R rows × V vectors of sums in registers, a load per vector and a broadcast per row for each
+// feature. Then the kernel function is applied and the head's sums are taken, row by row. The sum over features runs
+// in order for every (row, point) and the sums over points in the order of the slots, so that a row's result does not
+// depend on the rows around it.
+#pragma once
+
+#include "../functions.h"
+#include "../plan.h"
+#include "../simd.h"
+
+namespace {
+
+using slim::Form;
+using slim::Function;
+using slim::Index;
+using slim::Packed;
+using slim::Rows;
+using slim::SparseRow;
+
+#if defined(__AVX512F__)
+constexpr int kTileRows = 12;  // of 32 registers: 24 sums, two vectors of points, a row's value
+#elif defined(__aarch64__)
+constexpr int kTileRows = 8;
+#else
+constexpr int kTileRows = 6;  // of 16 registers: 12 sums
+#endif
+constexpr int kNarrow = 4;                 // panels at a time for a single row, so that enough sums go on at once
+constexpr Index kFewFeatures = 3;          // up to which tiles do not pay for sums of exponentials
+constexpr Index kFeatureBytes = 24 << 10;  // of a panel that stay in the first-level cache while the rows pass
+
+template <class K>
+constexpr bool is_exp2 = false;
+template <class T>
+constexpr bool is_exp2<Exp2<T>> = true;
+
+// Whether rows stay as they are instead of going into tiles.
+template <class T>
+bool is_direct(const Packed<T>& plan) {
+    return plan.function == Function::exp2 && plan.q > 0 && plan.p <= kFewFeatures;
+}
+
+// One feature's share of an argument.
+template <Form F, class T>
+SLIM_INLINE Vec<T> with_feature(Vec<T> sum, Vec<T> z, Vec<T> x) {
+    if (F == Form::dot) return sum + z * x;
+    const Vec<T> difference = x - z;
+    return F == Form::square ? sum + difference * difference : sum + absolute<T>(difference);
+}
+
+// Features [from, to) of R rows × V vectors (V/2 panels, or half a panel), added to u[R][stride] or starting it.
+template <Form F, int R, int V, class T>
+void feature_tile(const Packed<T>& plan, Index vector, Index from, Index to, const T* x, const T* norms, T* u,
+                  Index stride) {
+    constexpr int W = Simd<T>::W;
+    constexpr int pair = V == 1 ? 1 : 2;  // vectors of a panel
+    Vec<T> c[R][V];
+    if (from > 0) {
+        SLIM_UNROLL
+        for (int r = 0; r < R; ++r) {
+            SLIM_UNROLL
+            for (int v = 0; v < V; ++v) c[r][v] = load<T>(u + r * stride + v * W);
+        }
+    } else {
+        Vec<T> bias[V], gain[V];
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) bias[v] = load<T>(plan.bias + (vector + v) * W);
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) gain[v] = load<T>(plan.gain + (vector + v) * W);
+        SLIM_UNROLL
+        for (int r = 0; r < R; ++r) {
+            SLIM_UNROLL
+            for (int v = 0; v < V; ++v) c[r][v] = F == Form::dot ? bias[v] + gain[v] * splat<T>(norms[r]) : splat<T>(0);
+        }
+    }
+    const Index panel = static_cast<Index>(pair) * W * plan.p;
+    const T* z = plan.panels + vector * W * plan.p + from * pair * W;
+    x += from * R;
+    for (Index k = from; k < to; ++k) {
+        Vec<T> point[V];
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) point[v] = load<T>(z + (v / pair) * panel + (v % pair) * W);
+        SLIM_UNROLL
+        for (int r = 0; r < R; ++r) {
+            const Vec<T> row = splat<T>(x[r]);
+            SLIM_UNROLL
+            for (int v = 0; v < V; ++v) c[r][v] = with_feature<F, T>(c[r][v], point[v], row);
+        }
+        x += R;
+        z += pair * W;
+    }
+    SLIM_UNROLL
+    for (int r = 0; r < R; ++r) {
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) store<T>(u + r * stride + v * W, c[r][v]);
+    }
+}
+
+// u[n][V W] of all rows and V vectors.
+template <Form F, int V, class T>
+void panel_arguments(const Packed<T>& plan, const Rows<T>& rows, Index vector, T* u) {
+    constexpr Index stride = V * Simd<T>::W;
+    const Index share = kFeatureBytes / static_cast<Index>(stride * sizeof(T));
+    const Index parts = (plan.p + share - 1) / share;
+    for (Index part = 0; part < parts; ++part) {
+        const Index from = plan.p * part / parts, to = plan.p * (part + 1) / parts;
+        Index r = 0;
+        for (; r + kTileRows <= rows.n; r += kTileRows)
+            feature_tile<F, kTileRows, V, T>(plan, vector, from, to, rows.packed + r * plan.p, rows.norms + r,
+                                             u + r * stride, stride);
+        for (; r + 4 <= rows.n; r += 4)
+            feature_tile<F, 4, V, T>(plan, vector, from, to, rows.packed + r * plan.p, rows.norms + r, u + r * stride,
+                                     stride);
+        for (; r < rows.n; ++r)
+            feature_tile<F, 1, V, T>(plan, vector, from, to, rows.packed + r * plan.p, rows.norms + r, u + r * stride,
+                                     stride);
+    }
+}
+
+// Where the second step finds the arguments of row r and the panel's vector v: in a buffer, …
+template <class T>
+struct Buffered {
+    const T* u;
+    Index stride;
+    SLIM_INLINE Vec<T> operator()(Index r, int v) const { return load<T>(u + r * stride + v * Simd<T>::W); }
+    Buffered from(int v) const { return {u + v * Simd<T>::W, stride}; }
+};
+
+// … or, with few features P, made on the spot from rows that lie one after another (the same sums in the same order).
+template <Form F, int P, int V, class T>
+struct Direct {
+    Vec<T> z[P][V], bias[V], gain[V];
+    const T* x;
+    const T* norms;
+    Direct(const Packed<T>& plan, const Rows<T>& rows, Index vector) : x(rows.packed), norms(rows.norms) {
+        constexpr int W = Simd<T>::W;
+        for (int v = 0; v < V; ++v) {
+            bias[v] = load<T>(plan.bias + (vector + v) * W);
+            gain[v] = load<T>(plan.gain + (vector + v) * W);
+            for (int k = 0; k < P; ++k) z[k][v] = load<T>(plan.panels + vector * W * P + (k * V + v) * W);
+        }
+    }
+    SLIM_INLINE Vec<T> operator()(Index r, int v) const {
+        Vec<T> u = F == Form::dot ? bias[v] + gain[v] * splat<T>(norms[r]) : splat<T>(0);
+        SLIM_UNROLL
+        for (int k = 0; k < P; ++k) u = with_feature<F, T>(u, z[k][v], splat<T>(x[r * P + k]));
+        return u;
+    }
+    // Half of a panel: the vectors of a panel may belong to different blocks of the head.
+    struct Half {
+        const Direct& whole;
+        int v;
+        SLIM_INLINE Vec<T> operator()(Index r, int) const { return whole(r, v); }
+    };
+    Half from(int v) const { return {*this, v}; }
+};
+
+// lanes[row][q] += kernel values × coefficients, for V vectors of the same block; the first vectors start the lanes.
+template <class K, int V, bool first, class T, class Source>
+SLIM_INLINE void add_to_lanes(const Packed<T>& plan, Index vector, Index n, const Source& source, Vec<T>* lanes) {
+    constexpr int W = Simd<T>::W;
+    const K kernel(plan.degree);
+    const bool scaled = plan.form != Form::dot;  // distances still lack their factor
+    const Index q = plan.q;
+    const T* coef = plan.coef + vector * q * W;
+    Vec<T> gain[V];
+    for (int v = 0; v < V; ++v) gain[v] = load<T>(plan.gain + (vector + v) * W);
+    if (q == 1) {
+        for (Index r = 0; r < n; ++r) {
+            Vec<T> sum = first ? splat<T>(0) : lanes[r];
+            SLIM_UNROLL
+            for (int v = 0; v < V; ++v) {
+                const Vec<T> u = source(r, v);
+                sum += kernel(scaled ? u * gain[v] : u) * load<T>(coef + v * W);
+            }
+            lanes[r] = sum;
+        }
+        return;
+    }
+    constexpr int group = 4;  // rows that share the loads of the coefficients
+    for (Index r = 0; r < n; r += group) {
+        const int some = n - r < group ? static_cast<int>(n - r) : group;
+        Vec<T> e[group][V];
+        for (int i = 0; i < some; ++i)
+            for (int v = 0; v < V; ++v) {
+                const Vec<T> u = source(r + i, v);
+                e[i][v] = kernel(scaled ? u * gain[v] : u);
+            }
+        for (Index o = 0; o < q; ++o)
+            for (int i = 0; i < some; ++i) {
+                Vec<T> sum = first ? splat<T>(0) : lanes[(r + i) * q + o];
+                SLIM_UNROLL
+                for (int v = 0; v < V; ++v) sum += e[i][v] * load<T>(coef + (v * q + o) * W);
+                lanes[(r + i) * q + o] = sum;
+            }
+    }
+}
+
+// Empties the lanes of one block of the head into sums[row][G][q].
+template <class T>
+void empty_lanes(const Packed<T>& plan, Index block, Index n, Vec<T>* lanes, double* sums) {
+    for (Index r = 0; r < n; ++r)
+        for (Index o = 0; o < plan.q; ++o)
+            sums[(r * plan.blocks + block) * plan.q + o] += static_cast<double>(lane_sum<T>(lanes[r * plan.q + o]));
+}
+
+template <class K, class T>
+struct Sums {
+    const Packed<T>& plan;
+    Index n;
+    Vec<T>* lanes;
+    double* sums;
+    Index held = 0;   // vectors in the lanes
+    Index block = 0;  // theirs
+
+    // Lanes are emptied often enough that their rounding does not grow with the number of points.
+    void make_room(Index next) {
+        constexpr Index most = 256;
+        if (held > 0 && (next != block || held >= most)) close();
+        block = next;
+    }
+
+    template <int V, class Source>
+    void take(Index vector, const Source& source) {
+        if constexpr (V > 1) {
+            if (plan.block[vector] != plan.block[vector + V - 1]) {
+                for (int v = 0; v < V; ++v) take<1>(vector + v, source.from(v));
+                return;
+            }
+        }
+        make_room(plan.block[vector]);
+        if (held == 0) add_to_lanes<K, V, true, T>(plan, vector, n, source, lanes);
+        else add_to_lanes<K, V, false, T>(plan, vector, n, source, lanes);
+        held += V;
+    }
+
+    void close() {
+        if (held > 0) empty_lanes<T>(plan, block, n, lanes, sums);
+        held = 0;
+    }
+};
+
+// Kernel values as they are, [n][m].
+template <class K, class T, class Out>
+struct Values {
+    const Packed<T>& plan;
+    Index n;
+    Out* values;
+
+    template <int V, class Source>
+    void take(Index vector, const Source& source) {
+        constexpr int W = Simd<T>::W;
+        const K kernel(plan.degree);
+        const bool scaled = plan.form != Form::dot;
+        for (int v = 0; v < V; ++v) {
+            const Vec<T> gain = load<T>(plan.gain + (vector + v) * W);
+            const Index start = (vector + v) * W;
+            const Index width = plan.m - start < W ? plan.m - start : W;
+            for (Index r = 0; r < n; ++r) {
+                const Vec<T> u = source(r, v);
+                T lane[W];
+                store<T>(lane, kernel(scaled ? u * gain : u));
+                for (Index i = 0; i < width; ++i) values[r * plan.m + start + i] = static_cast<Out>(lane[i]);
+            }
+        }
+    }
+
+    void close() {}
+};
+
+// All rows against all vectors, with P features known beforehand.
+template <Form F, int P, class T, class Sink>
+void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink& sink) {
+    Index vector = 0;
+    for (; vector + 2 <= plan.vectors; vector += 2)
+        sink.template take<2>(vector, Direct<F, P, 2, T>(plan, rows, vector));
+    if (vector < plan.vectors) sink.template take<1>(vector, Direct<F, P, 1, T>(plan, rows, vector));
+}
+
+// All rows against all vectors, with any number of features.
+template <Form F, class T, class Sink>
+void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink) {
+    constexpr int W = Simd<T>::W;
+    constexpr Index wide = 2 * kNarrow * W;
+    Index vector = 0;
+    if (rows.n == 1)
+        for (; vector + 2 * kNarrow <= plan.vectors; vector += 2 * kNarrow) {
+            feature_tile<F, 1, 2 * kNarrow, T>(plan, vector, 0, plan.p, rows.packed, rows.norms, u, wide);
+            for (int i = 0; i < 2 * kNarrow; i += 2) sink.template take<2>(vector + i, Buffered<T>{u + i * W, wide});
+        }
+    for (; vector + 2 <= plan.vectors; vector += 2) {
+        panel_arguments<F, 2, T>(plan, rows, vector, u);
+        sink.template take<2>(vector, Buffered<T>{u, 2 * W});
+    }
+    if (vector < plan.vectors) {
+        panel_arguments<F, 1, T>(plan, rows, vector, u);
+        sink.template take<1>(vector, Buffered<T>{u, W});
+    }
+}
+
+// Exponentials are of dot products or distances, other functions of dot products only.
+template <class K, class T, class Sink>
+void meet(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink sink) {
+    if (plan.form == Form::dot) meet_in_tiles<Form::dot, T>(plan, rows, u, sink);
+    if constexpr (is_exp2<K>) {
+        if (plan.form == Form::square) meet_in_tiles<Form::square, T>(plan, rows, u, sink);
+        if (plan.form == Form::manhattan) meet_in_tiles<Form::manhattan, T>(plan, rows, u, sink);
+    }
+    sink.close();
+}
+
+template <int P, class T, class Sink>
+void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink& sink) {
+    if (plan.form == Form::dot) meet_directly<Form::dot, P, T>(plan, rows, sink);
+    if (plan.form == Form::square) meet_directly<Form::square, P, T>(plan, rows, sink);
+    if (plan.form == Form::manhattan) meet_directly<Form::manhattan, P, T>(plan, rows, sink);
+}
+
+template <class T, class Sink>
+void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink sink) {
+    if (plan.p == 1) meet_directly<1, T>(plan, rows, sink);
+    if (plan.p == 2) meet_directly<2, T>(plan, rows, sink);
+    if (plan.p == 3) meet_directly<3, T>(plan, rows, sink);
+    sink.close();
+}
+
+// Calls work.run<K>() for the plan's function.
+template <class T, class Work>
+void with_function(const Packed<T>& plan, const Work& work) {
+    switch (plan.function) {
+        case Function::exp2: return work.template run<Exp2<T>>();
+        case Function::identity: return work.template run<Identity<T>>();
+        case Function::power: return work.template run<Power<T>>();
+        case Function::real_power: return work.template run<RealPower<T>>();
+        case Function::tanh: return work.template run<Tanh<T>>();
+    }
+}
+
+// Scratch holds u[n][2 W] (or [1][2 kNarrow W]), then the lanes [n][q].
+template <class T>
+struct Scratch {
+    T* u;
+    Vec<T>* lanes;
+    Scratch(T* scratch, Index n) {
+        u = scratch;
+        const Index rows = n > kNarrow ? n : kNarrow;
+        lanes = reinterpret_cast<Vec<T>*>(scratch + rows * 2 * Simd<T>::W);
+    }
+};
+
+template <class T>
+struct SumRows {
+    const Packed<T>& plan;
+    const Rows<T>& rows;
+    T* scratch;
+    double* sums;
+    template <class K>
+    void run() const {
+        Scratch<T> s(scratch, rows.n);
+        const Sums<K, T> sink{plan, rows.n, s.lanes, sums};
+        if constexpr (is_exp2<K>) {
+            if (is_direct(plan)) return meet_directly<T>(plan, rows, sink);
+        }
+        meet<K, T>(plan, rows, s.u, sink);
+    }
+};
+
+template <class T, class Out>
+struct ValueRows {
+    const Packed<T>& plan;
+    const Rows<T>& rows;
+    T* scratch;
+    Out* values;
+    template <class K>
+    void run() const {
+        meet<K, T>(plan, rows, Scratch<T>(scratch, rows.n).u, Values<K, T, Out>{plan, rows.n, values});
+    }
+};
+
+// One row whose arguments u[vectors W] are there already.
+template <class T>
+struct FinishRow {
+    const Packed<T>& plan;
+    const T* u;
+    T* scratch;
+    double* out;
+    template <class Sink>
+    void pass(Sink sink) const {
+        for (Index v = 0; v < plan.vectors; ++v) sink.template take<1>(v, Buffered<T>{u + v * Simd<T>::W, 0});
+        sink.close();
+    }
+    template <class K>
+    void run() const {
+        if (plan.q == 0) return pass(Values<K, T, double>{plan, 1, out});
+        Scratch<T> s(scratch, 1);
+        pass(Sums<K, T>{plan, 1, s.lanes, out});
+    }
+};
+
+template <class T>
+void sums(const Packed<T>& plan, const Rows<T>& rows, T* scratch, double* out) {
+    with_function<T>(plan, SumRows<T>{plan, rows, scratch, out});
+}
+
+template <class T, class Out>
+void values(const Packed<T>& plan, const Rows<T>& rows, T* scratch, Out* out) {
+    with_function<T>(plan, ValueRows<T, Out>{plan, rows, scratch, out});
+}
+
+template <class T>
+void finish(const Packed<T>& plan, const T* u, T* scratch, double* out) {
+    with_function<T>(plan, FinishRow<T>{plan, u, scratch, out});
+}
+
+// A sparse row against V vectors. With Σ|x − z| the zeros of x count too: Σ|z| is in the bias, and each entry adds
+// |x − z| − |z|.
+template <bool distance, int V, class T>
+void sparse_tile(const Packed<T>& plan, Index vector, const SparseRow<T>& row, T* u) {
+    constexpr int W = Simd<T>::W;
+    constexpr int pair = V == 1 ? 1 : 2;
+    const T* z = plan.panels + vector * W * plan.p;
+    const Index panel = static_cast<Index>(pair) * W * plan.p;
+    Vec<T> c[V];
+    SLIM_UNROLL
+    for (int v = 0; v < V; ++v) {
+        c[v] = load<T>(plan.bias + (vector + v) * W);
+        if (!distance) c[v] = c[v] + load<T>(plan.gain + (vector + v) * W) * splat<T>(row.norm);
+    }
+    for (Index i = 0; i < row.n; ++i) {
+        const T* at = z + static_cast<Index>(row.columns[i]) * pair * W;
+        const Vec<T> x = splat<T>(row.values[i]);
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) {
+            const Vec<T> point = load<T>(at + (v / pair) * panel + (v % pair) * W);
+            c[v] = distance ? c[v] + (absolute<T>(x - point) - absolute<T>(point)) : c[v] + point * x;
+        }
+    }
+    SLIM_UNROLL
+    for (int v = 0; v < V; ++v) store<T>(u + (vector + v) * W, c[v]);
+}
+
+template <bool distance, class T>
+void sparse_tiles(const Packed<T>& plan, const SparseRow<T>& row, T* u) {
+    constexpr int wide = 2 * kNarrow;
+    Index vector = 0;
+    for (; vector + wide <= plan.vectors; vector += wide) sparse_tile<distance, wide, T>(plan, vector, row, u);
+    for (; vector + 2 <= plan.vectors; vector += 2) sparse_tile<distance, 2, T>(plan, vector, row, u);
+    if (vector < plan.vectors) sparse_tile<distance, 1, T>(plan, vector, row, u);
+}
+
+template <class T>
+void sparse_arguments(const Packed<T>& plan, const SparseRow<T>& row, T* u) {
+    if (plan.form == Form::manhattan) return sparse_tiles<true, T>(plan, row, u);
+    return sparse_tiles<false, T>(plan, row, u);
+}
+
+// ‖x‖² of the R rows of a tile, over eight interleaved partial sums (or one for few features) whatever R is.
+template <int R, class T>
+SLIM_INLINE void tile_norms(const T* packed, Index p, T* norms) {
+    constexpr int parts = 8;
+    if (p < 2 * parts) {
+        T sum[R] = {};
+        for (Index k = 0; k < p; ++k)
+            for (int r = 0; r < R; ++r) sum[r] += packed[k * R + r] * packed[k * R + r];
+        for (int r = 0; r < R; ++r) norms[r] = sum[r];
+        return;
+    }
+    T sum[parts][R] = {};
+    Index k = 0;
+    for (; k + parts <= p; k += parts)
+        for (int i = 0; i < parts; ++i)
+            for (int r = 0; r < R; ++r) sum[i][r] += packed[(k + i) * R + r] * packed[(k + i) * R + r];
+    for (int i = 0; k < p; ++k, ++i)
+        for (int r = 0; r < R; ++r) sum[i][r] += packed[k * R + r] * packed[k * R + r];
+    for (int half = parts / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i)
+            for (int r = 0; r < R; ++r) sum[i][r] += sum[i + half][r];
+    for (int r = 0; r < R; ++r) norms[r] = sum[0][r];
+}
+
+// Rows [R][p], less the centre, to a tile [p][R].
+template <int R, class T>
+void pack_tile(const T* rows, const T* centre, Index p, T* packed, T* norms) {
+    constexpr int W = Simd<T>::W;
+    Index k = 0;
+    for (; k + W <= p; k += W) {
+        const Vec<T> middle = load<T>(centre + k);
+        for (int r = 0; r < R; ++r) {
+            T lane[W];
+            store<T>(lane, load<T>(rows + r * p + k) - middle);
+            T* to = packed + k * R + r;
+            SLIM_UNROLL
+            for (int i = 0; i < W; ++i) to[i * R] = lane[i];
+        }
+    }
+    for (; k < p; ++k)
+        for (int r = 0; r < R; ++r) packed[k * R + r] = rows[r * p + k] - centre[k];
+    tile_norms<R, T>(packed, p, norms);
+}
+
+template <int P, class T>
+void pack_directly(const T* rows, const T* centre, Index n, T* packed, T* norms) {
+    for (Index r = 0; r < n; ++r) {
+        T sum = 0;
+        for (int k = 0; k < P; ++k) {
+            const T x = rows[r * P + k] - centre[k];
+            packed[r * P + k] = x;
+            sum += x * x;
+        }
+        norms[r] = sum;
+    }
+}
+
+template <class T>
+void pack(const Packed<T>& plan, const T* rows, Index n, T* packed, T* norms) {
+    const Index p = plan.p;
+    const T* centre = plan.centre;
+    if (is_direct(plan)) {
+        if (p == 1) pack_directly<1, T>(rows, centre, n, packed, norms);
+        if (p == 2) pack_directly<2, T>(rows, centre, n, packed, norms);
+        if (p == 3) pack_directly<3, T>(rows, centre, n, packed, norms);
+        return;
+    }
+    Index r = 0;
+    for (; r + kTileRows <= n; r += kTileRows)
+        pack_tile<kTileRows, T>(rows + r * p, centre, p, packed + r * p, norms + r);
+    for (; r + 4 <= n; r += 4) pack_tile<4, T>(rows + r * p, centre, p, packed + r * p, norms + r);
+    for (; r < n; ++r) pack_tile<1, T>(rows + r * p, centre, p, packed + r * p, norms + r);
+}
+
+template <class T>
+void exp2_array(T* array, Index n) {
+    constexpr int W = Simd<T>::W;
+    for (Index i = 0; i + 4 * W <= n; i += 4 * W) {
+        SLIM_UNROLL
+        for (int v = 0; v < 4; ++v) store<T>(array + i + v * W, exp2_vector<T>(load<T>(array + i + v * W)));
+    }
+}
+
+template <class T>
+constexpr slim::Kernels<T> kernels() {
+    return {Simd<T>::W,         kTileRows,  &sums<T>, &values<T, T>, &values<T, double>,
+            &sparse_arguments<T>, &finish<T>, &pack<T>, &exp2_array<T>};
+}
+
+}  // namespace

@@ -1,0 +1,312 @@
+#include "machine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "buffer.h"
+#include "input_map.h"
+#include "packing.h"
+#include "parallel.h"
+
+namespace slim {
+namespace {
+
+constexpr Index kBlockBytes = 512 << 10;  // of packed rows: they stay in the second-level cache while panels pass
+constexpr Index kBlockRows = 240;
+constexpr Index kLaneBytes = 256 << 10;  // of the head's sums of a block of rows
+
+template <class T>
+class MachineOf : public Machine {
+public:
+    explicit MachineOf(const Description& machine) : packing_(machine), plan_(packing_.plan()), map_(machine) {
+        const Index width = machine.q > 0 ? machine.blocks * machine.q : machine.m;
+        start_.assign(static_cast<std::size_t>(width), 0.0);
+        if (machine.start) std::copy(machine.start, machine.start + width, start_.begin());
+    }
+
+    bool is_float() const override { return std::is_same<T, float>::value; }
+
+    Index run(const DenseRows& rows, double* out, int threads) const override {
+        return rows.is_float ? dense<float>(rows, out, threads) : dense<double>(rows, out, threads);
+    }
+
+    Index run(const CsrRows& rows, double* out, int threads) const override {
+        return rows.is_float ? csr<float>(rows, out, threads) : csr<double>(rows, out, threads);
+    }
+
+    Index values(const DenseRows& rows, void* out, int threads) const override {
+        if (!packing_.has_panels() || plan_.q > 0) throw std::logic_error("values() is for dense points without a head");
+        if (rows.is_float) return blocks<float>(DenseSource<float>{rows}, static_cast<T*>(out), threads);
+        return blocks<double>(DenseSource<double>{rows}, static_cast<T*>(out), threads);
+    }
+
+private:
+    // --- rows ---------------------------------------------------------------------------------------------------
+
+    template <class X>
+    struct DenseSource {
+        using Value = X;
+        const DenseRows& rows;
+        Index size() const { return rows.n; }
+        // Row r, [d]; `space` holds a row that is not there as such.
+        const X* row(Index r, Index d, X*) const { return static_cast<const X*>(rows.data) + r * d; }
+    };
+
+    template <class X>
+    struct CsrSource {
+        using Value = X;
+        const CsrRows& rows;
+        Index size() const { return rows.n; }
+        const X* row(Index r, Index d, X* space) const {
+            std::fill(space, space + d, X(0));
+            const X* data = static_cast<const X*>(rows.data);
+            for (Index i = begin(rows, r); i < rows.starts[r + 1]; ++i) {
+                check_column(rows, i, d);
+                space[rows.columns[i]] += data[i];
+            }
+            return space;
+        }
+    };
+
+    static Index begin(const CsrRows& rows, Index r) {
+        if (rows.starts[r] < 0 || rows.starts[r] > rows.starts[r + 1] || rows.starts[r + 1] > rows.stored)
+            throw std::invalid_argument("X is a malformed CSR matrix: indptr does not rise from 0 to the stored values.");
+        return rows.starts[r];
+    }
+
+    static void check_column(const CsrRows& rows, Index i, Index d) {
+        if (rows.columns[i] < 0 || rows.columns[i] >= d)
+            throw std::invalid_argument("X is a malformed CSR matrix: a column index is out of range.");
+    }
+
+    template <class X>
+    Index dense(const DenseRows& rows, double* out, int threads) const {
+        if (packing_.has_panels()) return blocks<X>(DenseSource<X>{rows}, out, threads);
+        return sparse_rows<X>(DenseEntries<X>{rows, map_.width_in()}, rows.n, out, threads);
+    }
+
+    template <class X>
+    Index csr(const CsrRows& rows, double* out, int threads) const {
+        if (!packing_.takes_sparse_rows()) return blocks<X>(CsrSource<X>{rows}, out, threads);
+        return sparse_rows<X>(CsrEntries<X>{rows, map_.width_in()}, rows.n, out, threads);
+    }
+
+    // What the sums of n rows are added to.
+    void start(double* sums, Index n) const {
+        for (Index r = 0; r < n; ++r) std::copy(start_.begin(), start_.end(), sums + r * static_cast<Index>(start_.size()));
+    }
+
+    Index block_rows(Index n, int threads) const {
+        const Index tile = kernels<T>().tile_rows;
+        Index most = std::min(kBlockRows, kBlockBytes / std::max<Index>(1, plan_.p * static_cast<Index>(sizeof(T))));
+        if (plan_.q > 0) {
+            const Index lane = plan_.q * kernels<T>().lanes * static_cast<Index>(sizeof(T));
+            most = std::min(most, kLaneBytes / lane);
+        }
+        most = std::min(most, (n + threads - 1) / threads);
+        return std::max<Index>(1, (most + tile - 1) / tile) * tile;
+    }
+
+    // --- dense blocks -------------------------------------------------------------------------------------------
+
+    template <class Source, class Out>
+    struct BlockWork {
+        const MachineOf& machine;
+        const Source& source;
+        Out* out;
+        Index block;
+        std::atomic<Index>& flagged;
+
+        struct State {
+            Buffer<typename Source::Value> row;
+            Buffer<double> sum;
+            Buffer<T> rows, packed, norms, scratch;
+        };
+
+        State state() const {
+            const Packed<T>& plan = machine.plan_;
+            return {Buffer<typename Source::Value>(machine.map_.width_in()), Buffer<double>(plan.p),
+                    Buffer<T>(block * plan.p),  Buffer<T>(block * plan.p),
+                    Buffer<T>(block),           Buffer<T>(kernels<T>().scratch(block, plan.q))};
+        }
+
+        void operator()(State& state, Index begin, Index end) const {
+            const Packed<T>& plan = machine.plan_;
+            const Index n = end - begin;
+            kernels<T>().pack(plan, machine.row_block(source, begin, n, state), n, state.packed.get(),
+                              state.norms.get());
+            const Rows<T> rows{state.packed.get(), state.norms.get(), n};
+            const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
+            Out* at = out + begin * width;
+            evaluate(plan, rows, state.scratch.get(), at, n * width);
+            for (Index r = 0; r < n; ++r)
+                if (!std::isfinite(state.norms[r])) {
+                    if (width > 0) at[r * width] = std::numeric_limits<Out>::quiet_NaN();
+                    ++flagged;
+                }
+        }
+
+        void evaluate(const Packed<T>& plan, const Rows<T>& rows, T* scratch, Out* at, Index size) const {
+            if constexpr (std::is_same<Out, double>::value) {
+                if (plan.q > 0) {
+                    machine.start(at, rows.n);
+                    kernels<T>().sums(plan, rows, scratch, at);
+                    return;
+                }
+                kernels<T>().wide_values(plan, rows, scratch, at);
+                for (Index i = 0; i < size; ++i) at[i] += machine.start_[i % plan.m];
+            } else {
+                (void)size;
+                kernels<T>().values(plan, rows, scratch, at);
+            }
+        }
+    };
+
+    // Rows [n][p] in this precision, mapped; the data itself where it is that already.
+    template <class Source, class State>
+    const T* row_block(const Source& source, Index begin, Index n, State& state) const {
+        using X = typename Source::Value;
+        if constexpr (std::is_same<X, T>::value && std::is_same<Source, DenseSource<X>>::value) {
+            if (!map_.is_there()) return source.row(begin, plan_.p, nullptr);
+        }
+        for (Index r = 0; r < n; ++r) {
+            const X* x = source.row(begin + r, map_.width_in(), state.row.get());
+            T* y = state.rows.get() + r * plan_.p;
+            if (map_.is_there()) map_.apply(x, y, state.sum.get());
+            else for (Index k = 0; k < plan_.p; ++k) y[k] = static_cast<T>(x[k]);
+        }
+        return state.rows.get();
+    }
+
+    template <class X, class Source, class Out>
+    Index blocks(const Source& source, Out* out, int threads) const {
+        std::atomic<Index> flagged{0};
+        const Index block = block_rows(source.size(), threads);
+        in_blocks(source.size(), block, threads, BlockWork<Source, Out>{*this, source, out, block, flagged});
+        return flagged;
+    }
+
+    // --- sparse rows --------------------------------------------------------------------------------------------
+
+    // Fills values and columns with row r and returns how many there are.
+    template <class X>
+    struct CsrEntries {
+        const CsrRows& rows;
+        Index d;
+        void read(Index r, std::vector<T>& values, std::vector<std::int32_t>& columns) const {
+            const X* data = static_cast<const X*>(rows.data);
+            values.clear();
+            columns.clear();
+            for (Index i = begin(rows, r); i < rows.starts[r + 1]; ++i) {
+                check_column(rows, i, d);
+                values.push_back(static_cast<T>(data[i]));
+                columns.push_back(rows.columns[i]);
+            }
+        }
+    };
+
+    template <class X>
+    struct DenseEntries {
+        const DenseRows& rows;
+        Index d;
+        void read(Index r, std::vector<T>& values, std::vector<std::int32_t>& columns) const {
+            const X* data = static_cast<const X*>(rows.data) + r * d;
+            values.clear();
+            columns.clear();
+            for (Index k = 0; k < d; ++k)
+                if (data[k] != X(0)) {
+                    values.push_back(static_cast<T>(data[k]));
+                    columns.push_back(static_cast<std::int32_t>(k));
+                }
+        }
+    };
+
+    template <class Entries>
+    struct SparseWork {
+        const MachineOf& machine;
+        const Entries& entries;
+        double* out;
+        std::atomic<Index>& flagged;
+
+        struct State {
+            std::vector<T> values;
+            std::vector<std::int32_t> columns;
+            Buffer<T> u, scratch;
+        };
+
+        State state() const {
+            const Packed<T>& plan = machine.plan_;
+            return {{}, {}, Buffer<T>(plan.vectors * kernels<T>().lanes), Buffer<T>(kernels<T>().scratch(1, plan.q))};
+        }
+
+        void operator()(State& state, Index begin, Index end) const {
+            const Packed<T>& plan = machine.plan_;
+            const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
+            for (Index r = begin; r < end; ++r) {
+                entries.read(r, state.values, state.columns);
+                T norm = 0;
+                for (const T x : state.values) norm += x * x;
+                double* at = out + r * width;
+                machine.start(at, 1);
+                const SparseRow<T> row{state.values.data(), state.columns.data(),
+                                       static_cast<Index>(state.values.size()), norm};
+                if (machine.packing_.has_panels()) kernels<T>().sparse_arguments(plan, row, state.u.get());
+                else machine.packing_.inverted_arguments(row, state.u.get());
+                kernels<T>().finish(plan, state.u.get(), state.scratch.get(), at);
+                if (plan.q == 0)
+                    for (Index i = 0; i < width; ++i) at[i] += machine.start_[i];
+                if (!std::isfinite(norm)) {
+                    if (width > 0) at[0] = std::numeric_limits<double>::quiet_NaN();
+                    ++flagged;
+                }
+            }
+        }
+    };
+
+    template <class X, class Entries>
+    Index sparse_rows(const Entries& entries, Index n, double* out, int threads) const {
+        std::atomic<Index> flagged{0};
+        const Index block = std::max<Index>(1, std::min<Index>(64, (n + threads - 1) / threads));
+        in_blocks(n, block, threads, SparseWork<Entries>{*this, entries, out, flagged});
+        return flagged;
+    }
+
+    Packing<T> packing_;
+    const Packed<T>& plan_;
+    Map map_;
+    std::vector<double> start_;
+};
+
+template <class T>
+double exp2_seconds_of(int repeats) {
+    constexpr Index n = 4096;
+    Buffer<T> array(n);
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < repeats; ++i) {
+        for (Index k = 0; k < n; ++k) array[k] = static_cast<T>(-20.0 * static_cast<double>(k) / n);
+        const auto start = std::chrono::steady_clock::now();
+        kernels<T>().exp2_array(array.get(), n);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        best = std::min(best, taken.count() / n);
+    }
+    return best;
+}
+
+}  // namespace
+
+std::unique_ptr<Machine> make_machine(const Description& description, bool in_float) {
+    if (in_float) return std::unique_ptr<Machine>(new MachineOf<float>(description));
+    return std::unique_ptr<Machine>(new MachineOf<double>(description));
+}
+
+double exp2_seconds(bool in_float, int repeats) {
+    return in_float ? exp2_seconds_of<float>(repeats) : exp2_seconds_of<double>(repeats);
+}
+
+}  // namespace slim

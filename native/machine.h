@@ -1,0 +1,67 @@
+// A kernel machine packed for one precision, and its evaluation over many rows on several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "plan.h"
+
+namespace slim {
+
+// What a machine is, as the caller has it; nothing here is kept after construction.
+struct Description {
+    std::string kernel;  // "rbf", "laplacian", "poly", "linear" or "sigmoid"
+    double coef0;
+    double degree;
+    Index m, p;              // points, features of the points
+    const double* points;    // [m][p], or null for sparse points
+    const double* values;    // sparse points in CSR form, column indices sorted within a row
+    const Index* columns;
+    const Index* starts;     // [m + 1]
+    const double* gammas;    // [m]
+    Index q;                 // coefficients per point; 0: kernel values are wanted
+    const double* coef;      // [m][q]
+    const double* start;     // [G q], or [m] without coefficients: what the outputs start from; null: zero
+    Index blocks;            // G
+    const Index* block_sizes;  // [G]
+    Index d;                 // features of the data; p unless there is a matrix map
+    const double* shift;     // [d], or null: x → A (x − shift) + offset
+    const double* scale;     // [d] if diagonal, else [p][d]
+    const double* offset;    // [p]
+    bool diagonal;
+    bool sparse_rows;        // rows will come in CSR form: do not centre
+};
+
+struct DenseRows {
+    const void* data;  // [n][d], C-contiguous
+    bool is_float;
+    Index n;
+};
+
+struct CsrRows {
+    const void* data;
+    bool is_float;
+    const std::int32_t* columns;
+    const Index* starts;  // [n + 1]
+    Index n, stored;      // entries in data and columns
+};
+
+class Machine {
+public:
+    virtual ~Machine() = default;
+    // out is [n][G][q], or [n][m] kernel values. Rows with a NaN or an infinity, or whose squares overflow, get a NaN
+    // as their first output; their number is returned. Throws std::invalid_argument for a malformed CSR matrix.
+    virtual Index run(const DenseRows& rows, double* out, int threads) const = 0;
+    virtual Index run(const CsrRows& rows, double* out, int threads) const = 0;
+    // Kernel values [n][m] in the machine's own precision.
+    virtual Index values(const DenseRows& rows, void* out, int threads) const = 0;
+    virtual bool is_float() const = 0;
+};
+
+std::unique_ptr<Machine> make_machine(const Description& description, bool in_float);
+
+// Seconds per value of 2^u over an array in the first-level cache.
+double exp2_seconds(bool in_float, int repeats);
+
+}  // namespace slim

@@ -1,0 +1,238 @@
+// From a machine's description to the arrays that the instruction-set kernels read (plan.h).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "buffer.h"
+#include "machine.h"
+
+namespace slim {
+
+constexpr double kLog2e = 1.4426950408889634074;
+
+// ‖x‖² + ‖z‖² − 2 x·z loses digits as γ‖z‖² grows, and so does ‖x‖₁ + ‖z‖₁ − … of sparse rows; above these bounds
+// differences are taken instead. The error of a kernel value stays below about 4e-6 in float and 1e-11 in double.
+template <class T>
+constexpr double kLargestExponent = std::is_same<T, float>::value ? 16.0 : 1e4;
+
+template <class T>
+const Kernels<T>& kernels();
+template <>
+inline const Kernels<float>& kernels<float>() { return best_instruction_set().f32; }
+template <>
+inline const Kernels<double>& kernels<double>() { return best_instruction_set().f64; }
+
+// The owner of a plan's arrays. The points are dense, in panels, or sparse, in an inverted index.
+template <class T>
+class Packing {
+public:
+    explicit Packing(const Description& machine) : has_points_(machine.points != nullptr) {
+        plan_.p = machine.p;
+        plan_.m = machine.m;
+        plan_.q = machine.q;
+        plan_.blocks = machine.blocks;
+        choose_function(machine);
+        centre_ = Buffer<T>(has_points_ ? plan_.p : 0, true);  // sparse points may have 2^31 features
+        plan_.centre = centre_.get();
+        takes_sparse_rows_ = !has_points_ || (machine.sparse_rows && !machine.shift && is_tame(machine));
+        if (!takes_sparse_rows_) find_centre(machine);
+        choose_form(machine);
+        place_points(machine);
+        has_points_ ? pack_panels(machine) : invert(machine);
+    }
+
+    const Packed<T>& plan() const { return plan_; }
+    bool has_panels() const { return has_points_; }
+    // Whether rows in CSR form go in as they are; else they are made dense, block by block.
+    bool takes_sparse_rows() const { return takes_sparse_rows_; }
+
+    // u[slots] of a sparse row against sparse points: what Kernels::sparse_arguments is for panels.
+    void inverted_arguments(const SparseRow<T>& row, T* u) const {
+        const bool distance = plan_.form == Form::manhattan;
+        T size = 0;
+        for (Index i = 0; i < row.n; ++i) size += std::fabs(row.values[i]);
+        const Index slots = plan_.vectors * kernels<T>().lanes;
+        for (Index s = 0; s < slots; ++s) u[s] = bias_[s] + (distance ? size : gain_[s] * row.norm);
+        auto at = feature_.begin();
+        for (Index i = 0; i < row.n && at != feature_.end(); ++i) {
+            at = std::lower_bound(at, feature_.end(), static_cast<Index>(row.columns[i]));
+            if (at == feature_.end() || *at != row.columns[i]) continue;
+            const std::size_t f = static_cast<std::size_t>(at - feature_.begin());
+            const T x = row.values[i];
+            for (Index e = entry_start_[f]; e < entry_start_[f + 1]; ++e) {
+                const T z = entry_value_[e];
+                u[entry_slot_[e]] += distance ? std::fabs(x - z) - std::fabs(z) - std::fabs(x) : z * x;
+            }
+        }
+    }
+
+private:
+    void choose_function(const Description& machine) {
+        plan_.degree = machine.degree;
+        if (machine.kernel == "rbf" || machine.kernel == "laplacian") plan_.function = Function::exp2;
+        else if (machine.kernel == "linear") plan_.function = Function::identity;
+        else if (machine.kernel == "sigmoid") plan_.function = Function::tanh;
+        else if (machine.kernel == "poly") {
+            const bool whole = machine.degree == std::floor(machine.degree) && machine.degree < 1e6;
+            plan_.function = whole ? Function::power : Function::real_power;
+        } else throw std::invalid_argument("unknown kernel: " + machine.kernel);
+    }
+
+    // Radial kernels of dense data are computed about the mean of the points.
+    void find_centre(const Description& machine) {
+        if (machine.kernel != "rbf" && machine.kernel != "laplacian") return;
+        std::vector<double> mean(static_cast<std::size_t>(plan_.p), 0.0);
+        for (Index j = 0; j < plan_.m; ++j)
+            for (Index k = 0; k < plan_.p; ++k)
+                mean[k] += machine.points[j * plan_.p + k] / static_cast<double>(plan_.m);
+        for (Index k = 0; k < plan_.p; ++k) {
+            const T rounded = static_cast<T>(mean[k]);
+            centre_[k] = std::isfinite(rounded) ? rounded : T(0);
+        }
+    }
+
+    double centred(const Description& machine, Index j, Index k) const {
+        return machine.points[j * plan_.p + k] - static_cast<double>(centre_[k]);
+    }
+
+    double squared_norm(const Description& machine, Index j) const {
+        double sum = 0;
+        if (has_points_)
+            for (Index k = 0; k < plan_.p; ++k) sum += centred(machine, j, k) * centred(machine, j, k);
+        else
+            for (Index i = machine.starts[j]; i < machine.starts[j + 1]; ++i)
+                sum += machine.values[i] * machine.values[i];
+        return sum;
+    }
+
+    // Whether the exponents of all points are small enough for sums instead of differences.
+    bool is_tame(const Description& machine) const {
+        if (machine.kernel != "rbf" && machine.kernel != "laplacian") return true;
+        for (Index j = 0; j < plan_.m; ++j) {
+            const double size = machine.kernel == "rbf" ? squared_norm(machine, j) : manhattan_norm(machine, j);
+            if (!(machine.gammas[j] * size <= kLargestExponent<T>)) return false;
+        }
+        return true;
+    }
+
+    void choose_form(const Description& machine) {
+        plan_.form = Form::dot;
+        if (machine.kernel == "laplacian") plan_.form = Form::manhattan;
+        if (machine.kernel == "rbf" && has_points_ && !is_tame(machine)) plan_.form = Form::square;
+    }
+
+    // Slots: each block of the head begins with a new vector.
+    void place_points(const Description& machine) {
+        const int W = kernels<T>().lanes;
+        slot_.resize(static_cast<std::size_t>(plan_.m));
+        Index point = 0, vector = 0;
+        for (Index g = 0; g < std::max<Index>(1, plan_.blocks); ++g) {
+            const Index size = plan_.blocks > 0 ? machine.block_sizes[g] : plan_.m;
+            for (Index i = 0; i < size; ++i) slot_[point++] = vector * W + i;
+            const Index vectors = (size + W - 1) / W;
+            block_.insert(block_.end(), static_cast<std::size_t>(vectors), g);
+            vector += vectors;
+        }
+        plan_.vectors = vector;
+        plan_.block = block_.data();
+        bias_ = Buffer<T>(vector * W, true);
+        gain_ = Buffer<T>(vector * W, true);
+        coef_ = Buffer<T>(vector * W * plan_.q, true);
+        plan_.bias = bias_.get();
+        plan_.gain = gain_.get();
+        plan_.coef = coef_.get();
+        for (Index j = 0; j < plan_.m; ++j) {
+            place_numbers(machine, j);
+            for (Index o = 0; o < plan_.q; ++o)
+                coef_[(slot_[j] / W * plan_.q + o) * W + slot_[j] % W] = static_cast<T>(machine.coef[j * plan_.q + o]);
+        }
+    }
+
+    // Bias and gain of one point.
+    void place_numbers(const Description& machine, Index j) {
+        const double gamma = machine.gammas[j];
+        double bias = 0, gain = 0;
+        if (machine.kernel == "rbf") {
+            gain = -gamma * kLog2e;
+            if (plan_.form == Form::dot) bias = gain * squared_norm(machine, j);
+        } else if (machine.kernel == "laplacian") {
+            gain = -gamma * kLog2e;
+            if (takes_sparse_rows_) bias = manhattan_norm(machine, j);
+        } else if (machine.kernel == "sigmoid") {
+            bias = 2 * kLog2e * machine.coef0;
+        } else if (machine.kernel == "poly") {
+            bias = machine.coef0;
+        }
+        bias_[slot_[j]] = static_cast<T>(bias);
+        gain_[slot_[j]] = static_cast<T>(gain);
+    }
+
+    double manhattan_norm(const Description& machine, Index j) const {
+        double sum = 0;
+        if (has_points_)
+            for (Index k = 0; k < plan_.p; ++k) sum += std::fabs(machine.points[j * plan_.p + k]);
+        else
+            for (Index i = machine.starts[j]; i < machine.starts[j + 1]; ++i) sum += std::fabs(machine.values[i]);
+        return sum;
+    }
+
+    // What the coordinates of point j are multiplied with beforehand.
+    double factor(const Description& machine, Index j) const {
+        const double gamma = machine.gammas[j];
+        if (plan_.form != Form::dot) return 1;
+        if (machine.kernel == "rbf") return 2 * kLog2e * gamma;
+        if (machine.kernel == "sigmoid") return 2 * kLog2e * gamma;
+        return gamma;
+    }
+
+    void pack_panels(const Description& machine) {
+        const int W = kernels<T>().lanes;
+        panels_ = Buffer<T>(plan_.vectors * W * plan_.p, true);
+        plan_.panels = panels_.get();
+        for (Index j = 0; j < plan_.m; ++j) {
+            const Index vector = slot_[j] / W, lane = slot_[j] % W;
+            const bool alone = plan_.vectors % 2 == 1 && vector == plan_.vectors - 1;
+            const Index stride = alone ? W : 2 * W;
+            T* at = panels_.get() + vector / 2 * 2 * W * plan_.p + (vector % 2) * W + lane;
+            const double by = factor(machine, j);
+            for (Index k = 0; k < plan_.p; ++k) at[k * stride] = static_cast<T>(by * centred(machine, j, k));
+        }
+    }
+
+    // Sparse points as an inverted index: for each feature in use, the slots and values of the points that have it.
+    void invert(const Description& machine) {
+        const Index stored = machine.starts[plan_.m];
+        feature_.assign(machine.columns, machine.columns + stored);
+        std::sort(feature_.begin(), feature_.end());
+        feature_.erase(std::unique(feature_.begin(), feature_.end()), feature_.end());
+        const auto place = [&](Index i) {
+            return std::lower_bound(feature_.begin(), feature_.end(), machine.columns[i]) - feature_.begin();
+        };
+        entry_start_.assign(feature_.size() + 1, 0);
+        for (Index i = 0; i < stored; ++i) ++entry_start_[place(i) + 1];
+        for (std::size_t f = 0; f < feature_.size(); ++f) entry_start_[f + 1] += entry_start_[f];
+        entry_slot_.resize(static_cast<std::size_t>(stored));
+        entry_value_.resize(static_cast<std::size_t>(stored));
+        std::vector<Index> next(entry_start_.begin(), entry_start_.end());
+        for (Index j = 0; j < plan_.m; ++j)
+            for (Index i = machine.starts[j]; i < machine.starts[j + 1]; ++i) {
+                const Index e = next[place(i)]++;
+                entry_slot_[e] = slot_[j];
+                entry_value_[e] = static_cast<T>(factor(machine, j) * machine.values[i]);
+            }
+    }
+
+    Packed<T> plan_{};
+    bool has_points_, takes_sparse_rows_ = false;
+    std::vector<Index> slot_, block_;
+    Buffer<T> centre_, panels_, bias_, gain_, coef_;
+    std::vector<Index> feature_, entry_start_, entry_slot_;
+    std::vector<T> entry_value_;
+};
+
+}  // namespace slim

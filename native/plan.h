@@ -1,0 +1,96 @@
+// A machine packed for evaluation: what the instruction-set kernels (native/isa) read, and nothing else.
+//
+// Symbols: n rows, p features, m points, W lanes of a vector, G blocks of the head, q coefficients per point.
+// The points lie in *slots*: every block of the head is padded to whole vectors of W slots. Vectors lie in pairs, the
+// panels, feature by feature: panels[panel][feature][2 W]; a last vector without a partner makes a panel of W.
+#pragma once
+
+#include <cstdint>
+
+namespace slim {
+
+using Index = std::int64_t;
+
+// How u, the kernel function's argument, is made of a row x and a point z.
+enum class Form {
+    dot,        // u = x·z′ + gain ‖x‖² + bias, the points scaled beforehand
+    square,     // u = gain · Σ (x − z)²
+    manhattan,  // u = gain · Σ |x − z|
+};
+
+// The kernel as a function of u.
+enum class Function { exp2, identity, power, real_power, tanh };
+
+template <class T>
+struct Packed {
+    Form form;
+    Function function;
+    double degree;        // of power and real_power
+    Index p;              // features
+    Index m;              // points
+    Index vectors;        // of W slots each
+    Index q;              // coefficients per point; 0: kernel values are wanted, not sums
+    Index blocks;         // G
+    const T* centre;      // [p], taken from every row before it meets the points (which lack it already)
+    const T* panels;      // as above
+    const T* bias;        // [vectors W]
+    const T* gain;        // [vectors W]
+    const T* coef;        // [vectors][q][W], zero in padding
+    const Index* block;   // [vectors], the head's block of each vector
+};
+
+// A block of rows as `pack` leaves it: tiles of R rows, feature by feature: tile[feature][R]. Tiles have `tile_rows`,
+// then 4, then 1 rows; the one that starts at row r lies at packed + r p.
+template <class T>
+struct Rows {
+    const T* packed;
+    const T* norms;  // ‖x‖² of each row
+    Index n;
+};
+
+// A row in coordinate form.
+template <class T>
+struct SparseRow {
+    const T* values;
+    const std::int32_t* columns;
+    Index n;
+    T norm;
+};
+
+// The kernels of one instruction set. `sums` is [n][G][q] and is added to; `values` is [n][m].
+template <class T>
+struct Kernels {
+    int lanes;      // W
+    int tile_rows;  // R of the main tile
+    void (*sums)(const Packed<T>&, const Rows<T>&, T* scratch, double* sums);
+    void (*values)(const Packed<T>&, const Rows<T>&, T* scratch, T* values);
+    void (*wide_values)(const Packed<T>&, const Rows<T>&, T* scratch, double* values);
+    // One sparse row's sums over features against panels, into u[vectors W].
+    void (*sparse_arguments)(const Packed<T>&, const SparseRow<T>&, T* u);
+    // The rest of the way for one row: sums, or values where the plan has no head.
+    void (*finish)(const Packed<T>&, const T* u, T* scratch, double* out);
+    // Row-major rows [n][p] to the layout that `sums` and `values` read; writes the norms too.
+    void (*pack)(const Packed<T>&, const T* rows, Index n, T* packed, T* norms);
+    // 2^u over an array, in place: the speed of the exponential alone.
+    void (*exp2_array)(T* values, Index n);
+
+    // Scratch for a block of n rows, in values of T; it must be aligned to 64 bytes.
+    Index scratch(Index n, Index q) const { return (2 * (n > 4 ? n : 4) + n * q) * lanes; }
+};
+
+struct InstructionSet {
+    const char* name;
+    Kernels<float> f32;
+    Kernels<double> f64;
+};
+
+extern const InstructionSet baseline;
+#if defined(SLIM_X86_SETS)
+extern const InstructionSet avx2;
+extern const InstructionSet avx512;
+#endif
+
+// The best instruction set that this processor has; SLIMSVM_INSTRUCTION_SET names another one.
+const InstructionSet& best_instruction_set();
+
+}  // namespace slim

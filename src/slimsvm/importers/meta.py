@@ -1,0 +1,103 @@
+"""scikit-learn's models around a model: searches, FrozenEstimator and CalibratedClassifierCV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.answers import Classes
+from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
+from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.heads import PairwiseHead
+from slimsvm.importers import checks
+from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.machine import KernelMachine
+
+
+def import_search(model: Any, request: Request) -> Imported:
+    """GridSearchCV, RandomizedSearchCV and the halving ones: the best model, fitted on all the data."""
+    checks.require_fitted(model)
+    if not hasattr(model, "best_estimator_"):
+        raise UnsupportedModelError(
+            f"{name_of(model)} has no best_estimator_, because it was run with refit=False. Run it with refit=True, "
+            f"or pass the fitted model itself."
+        )
+    return request.inner(model.best_estimator_)
+
+
+def import_frozen(model: Any, request: Request) -> Imported:
+    """FrozenEstimator: the model inside."""
+    return request.inner(checks.attribute(model, "estimator"))
+
+
+def import_calibrated(model: Any, request: Request) -> Imported:
+    """CalibratedClassifierCV with one calibrated classifier, whose probabilities decide the class."""
+    checks.require_fitted(model)
+    members = checks.attribute(model, "calibrated_classifiers_")
+    if not isinstance(members, list) or len(members) != 1:
+        raise UnsupportedModelError(
+            f"{name_of(model)} averages the probabilities of {np.size(members)} machines, each with its own vectors. "
+            f"Fit it with ensemble=False, which gives one machine."
+        )
+    imported = request.inner(checks.attribute(members[0], "estimator"))
+    labels = checks.labels(model)
+    machine = imported.machine
+    answer = _relabelled(model, machine, labels)
+    calibration = _calibration(model, members[0], machine, len(labels))
+    return replace(imported, machine=replace(machine, answer=answer, calibration=calibration))
+
+
+def _relabelled(model: Any, machine: KernelMachine, labels: Any) -> Classes:
+    """The machine's answer with the model's labels: with method="temperature" the machine may know their places."""
+    answer = machine.answer
+    if not isinstance(answer, Classes) or (machine.calibration is not None and machine.calibration.decides):
+        raise UnsupportedModelError(f"{name_of(model)} can be imported around a classifier that has scores.")
+    same = np.array_equal(answer.labels, labels) or np.array_equal(answer.labels, np.arange(len(labels)))
+    if not same:
+        raise UnsupportedModelError(
+            f"{name_of(model)} has {len(labels)} classes and the model inside was fitted on {answer.n_classes} of "
+            f"them, or on others. Fit it on data that hold every class."
+        )
+    return replace(answer, labels=labels)
+
+
+def _calibration(model: Any, member: Any, machine: KernelMachine, k: int) -> Calibration:
+    if isinstance(machine.head, PairwiseHead) and isinstance(machine.answer, Classes) and machine.answer.shape == "ovo":
+        raise UnsupportedModelError(
+            f"{name_of(model)} gives one calibrator per class to the scores of pairs. Fit the SVC inside with "
+            f"decision_function_shape='ovr'."
+        )
+    calibrators = checks.attribute(member, "calibrators")
+    method = checks.attribute(member, "method")
+    make = {"sigmoid": _sigmoid, "isotonic": _isotonic, "temperature": _temperature}.get(method)
+    n_calibrators = 1 if k == 2 or method == "temperature" else k
+    if make is None or not isinstance(calibrators, list) or len(calibrators) != n_calibrators:
+        raise ValueError(
+            f"{name_of(model)} must have {n_calibrators} calibrators of method sigmoid, isotonic or temperature. "
+            f"Got method {method!r:.40}. {checks.REMEDY}"
+        )
+    return make(calibrators, k)
+
+
+def _sigmoid(calibrators: Sequence[Any], k: int) -> Calibration:
+    a, b = ([checks.number(one, name) for one in calibrators] for name in ("a_", "b_"))
+    return Sigmoid(np.array(a), np.array(b), decides=True)
+
+
+def _isotonic(calibrators: Sequence[Any], k: int) -> Calibration:
+    sizes = tuple(int(np.size(checks.attribute(one, "X_thresholds_"))) for one in calibrators)
+    x, y = (
+        [checks.numbers(one, name, (size,)) for one, size in zip(calibrators, sizes, strict=True)]
+        for name in ("X_thresholds_", "y_thresholds_")
+    )
+    return Isotonic(np.concatenate(x), np.concatenate(y), sizes, decides=True)
+
+
+def _temperature(calibrators: Sequence[Any], k: int) -> Calibration:
+    """softmax(β f); two classes have the logits (−f, f), hence twice the slope."""
+    beta = checks.attribute(calibrators[0], "beta_")
+    slope = float(beta) if np.ndim(beta) == 0 else float("nan")
+    return Softmax(slope * (2.0 if k == 2 else 1.0), decides=True)

@@ -1,0 +1,168 @@
+"""scikit-learn's OneVsRestClassifier and OneVsOneClassifier around machines, on shared points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Classes
+from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
+from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.heads import Head, LinearHead, PairwiseHead
+from slimsvm.importers import checks
+from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.importers.union import merge, stack
+from slimsvm.kernels import Kernel, make_kernel
+from slimsvm.machine import KernelMachine
+
+
+def import_one_vs_rest(model: Any, request: Request) -> Imported:
+    """One column of coefficients per class, or a single one for two classes, over the union of the points."""
+    checks.require_fitted(model)
+    if str(checks.attribute(model, "label_binarizer_").y_type_).startswith("multilabel"):
+        raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine answers with one class.")
+    labels = checks.labels(model)
+    members = _members(model, request, 1 if len(labels) == 2 else len(labels))
+    points, gammas, places = merge([(machine.points, _gammas(machine)) for machine in members])
+    coef = np.zeros((points.shape[0], len(members)))
+    for column, (machine, rows) in enumerate(zip(members, places, strict=True)):
+        np.add.at(coef[:, column], rows, machine.head.coef[:, 0])
+    head = LinearHead(coef, np.concatenate([machine.head.intercept for machine in members]))
+    answer = Classes(labels, (1, 0) if len(labels) == 2 else ())
+    return Imported(_shared(members, points, gammas, head, answer, _calibration(model, members)))
+
+
+def import_one_vs_one(model: Any, request: Request) -> Imported:
+    """Pairs in LIBSVM's layout: a point with a positive coefficient lies in the block of the pair's second class.
+
+    The pair's score is the estimator's with the sign turned. scikit-learn decides by the largest "ovr" decision.
+    """
+    checks.require_fitted(model)
+    labels = checks.labels(model)
+    k = len(labels)
+    if k == 2:
+        raise UnsupportedModelError(
+            f"{name_of(model)} with two classes adds its vote to the score, which a machine does not do. "
+            f"Pass the model inside, fitted on the two classes."
+        )
+    pairs = list(combinations(range(k), 2))
+    members = _members(model, request, len(pairs))
+    if any(machine.calibration is not None and machine.calibration.decides for machine in members):
+        raise UnsupportedModelError(f"{name_of(model)} around calibrated models votes by probabilities, not scores.")
+    blocks = [_block(i, pairs, members) for i in range(k)]
+    points, gammas = stack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+    intercept = -np.concatenate([machine.head.intercept for machine in members])
+    coef = np.vstack([coef for _, _, coef in blocks])
+    head = PairwiseHead(coef, intercept, tuple(len(coef) for _, _, coef in blocks))
+    answer = Classes(labels, (), "ovr", break_ties=True)
+    return Imported(_shared(members, points, gammas, head, answer, None))
+
+
+def _block(
+    i: int, pairs: list[tuple[int, int]], members: Sequence[KernelMachine]
+) -> tuple[Any, FloatArray, FloatArray]:
+    """Class i's points, widths and coefficients (m_i, k − 1): its share of every pair that it takes part in."""
+    parts, shares = [], []
+    for (first, second), machine in zip(pairs, members, strict=True):
+        if i not in (first, second):
+            continue
+        coef = machine.head.coef[:, 0]
+        own = np.flatnonzero(coef > 0 if i == second else coef < 0)
+        parts.append((machine.points[own], _gammas(machine)[own]))
+        shares.append((second - 1 if i == first else first, -coef[own]))
+    points, gammas, places = merge(parts)
+    block = np.zeros((points.shape[0], len(parts)))
+    for (column, share), rows in zip(shares, places, strict=True):
+        np.add.at(block[:, column], rows, share)
+    return points, gammas, block
+
+
+def _members(model: Any, request: Request, n_members: int) -> list[KernelMachine]:
+    """The machines of the estimators inside: binary, of one kernel family and behind the same input map."""
+    estimators = checks.attribute(model, "estimators_")
+    if not isinstance(estimators, list | tuple) or len(estimators) != n_members:
+        raise ValueError(f"estimators_ of {name_of(model)} must be {n_members} models. {checks.REMEDY}")
+    imported = [request.inner(estimator, fold=True) for estimator in estimators]
+    members = [one.machine for one in imported]
+    for one in imported:
+        machine = one.machine
+        binary = isinstance(machine.answer, Classes) and isinstance(machine.head, LinearHead)
+        if one.steps or not binary or machine.head.n_scores != 1:
+            raise UnsupportedModelError(
+                f"{name_of(model)} can be imported around binary machines, with affine transformers before them or "
+                f"none. Put {', '.join(repr(name) for name, _ in one.steps) or 'what is inside'} in front of it."
+            )
+        if _family(machine) != _family(members[0]) or machine.input_map != members[0].input_map:
+            raise UnsupportedModelError(
+                f"The models inside {name_of(model)} must share kernel, coef0, degree and transformers. "
+                f"Fit them with the same, or put the transformers in front of it."
+            )
+    return members
+
+
+def _family(machine: KernelMachine) -> tuple[type[Kernel], float, float, int]:
+    """All of a kernel but its width, and the width of the data."""
+    return type(machine.kernel), machine.kernel.coef0, machine.kernel.degree, machine.n_features
+
+
+def _gammas(machine: KernelMachine) -> FloatArray:
+    return np.full(machine.n_vectors, machine.kernel.gamma) if machine.gammas is None else machine.gammas
+
+
+def _shared(
+    members: Sequence[KernelMachine],
+    points: Any,
+    gammas: FloatArray,
+    head: Head,
+    answer: Classes,
+    calibration: Calibration | None,
+) -> KernelMachine:
+    """The machine of all members, with widths by point only where they differ."""
+    mixed = len(set(gammas.tolist())) > 1
+    kernel = members[0].kernel if mixed or not len(gammas) else _with_gamma(members[0].kernel, float(gammas[0]))
+    points = checks.compact(points) if checks.is_sparse(points) else points
+    return replace(
+        members[0],
+        kernel=kernel,
+        points=points,
+        head=head,
+        answer=answer,
+        gammas=gammas if mixed else None,
+        calibration=calibration,
+    )
+
+
+def _with_gamma(kernel: Kernel, gamma: float) -> Kernel:
+    return make_kernel(kernel.name, gamma=gamma, coef0=kernel.coef0, degree=kernel.degree)
+
+
+def _calibration(model: Any, members: Sequence[KernelMachine]) -> Calibration | None:
+    """The members' calibrations side by side, where all have one; their probabilities are scaled to sum to one."""
+    own = [machine.calibration for machine in members]
+    parts = [_as_sigmoid(part) for part in own if part is not None]
+    if len({part.decides for part in parts}) > 1 or 0 < len(parts) < len(members):
+        raise UnsupportedModelError(f"Some models inside {name_of(model)} are calibrated and some are not.")
+    decides = bool(parts) and parts[0].decides
+    sigmoids = [part for part in parts if isinstance(part, Sigmoid)]
+    steps = [part for part in parts if isinstance(part, Isotonic)]
+    if len(sigmoids) == len(members) and len({part.coupled for part in sigmoids}) == 1:
+        a, b = (np.concatenate([getattr(part, name) for part in sigmoids]) for name in "ab")
+        return Sigmoid(a, b, decides, coupled=sigmoids[0].coupled)
+    if len(steps) == len(members):
+        x, y = (np.concatenate([getattr(part, name) for part in steps]) for name in "xy")
+        return Isotonic(x, y, tuple(part.sizes[0] for part in steps), decides)
+    if parts:
+        raise UnsupportedModelError(f"The models inside {name_of(model)} are calibrated in different ways.")
+    return None
+
+
+def _as_sigmoid(calibration: Calibration) -> Calibration:
+    """A binary softmax as the sigmoid that it is."""
+    if isinstance(calibration, Softmax):
+        return Sigmoid(np.array([-calibration.slope]), np.zeros(1), calibration.decides)
+    return calibration

@@ -1,0 +1,115 @@
+"""scikit-learn's SVC, NuSVC, SVR, NuSVR and OneClassSVM, which are LIBSVM inside.
+
+LIBSVM's pair (0, 1) of two classes is positive for the first; scikit-learn turns the sign of `dual_coef_` and
+`intercept_` for two classes and keeps LIBSVM's in `_dual_coef_` and `_intercept_`, with which it predicts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Answer, Classes, Inlier, Value
+from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid
+from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.heads import Head, LinearHead, PairwiseHead
+from slimsvm.importers import checks
+from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.kernels import Kernel
+from slimsvm.machine import KernelMachine
+
+
+def import_classifier(model: Any, request: Request) -> Imported:
+    """SVC, NuSVC: a linear head for two classes, LIBSVM's pairs for more."""
+    checks.require_fitted(model)
+    kernel, points = _kernel(model), checks.matrix(model, "support_vectors_")
+    labels = checks.labels(model)
+    k, m = len(labels), points.shape[0]
+    coef = _agreed(model, "dual_coef_", (k - 1, m), turned=k == 2).T
+    intercept = _agreed(model, "intercept_", (k * (k - 1) // 2,), turned=k == 2)
+    blocks = _blocks(model, k, m)
+    head: Head = LinearHead(coef, intercept) if k == 2 else PairwiseHead(coef, intercept, blocks)
+    answer = Classes(labels, (), model.decision_function_shape, bool(model.break_ties))
+    return Imported(_machine(model, kernel, points, head, answer, _calibration(model, k)))
+
+
+def import_regressor(model: Any, request: Request) -> Imported:
+    """SVR, NuSVR."""
+    return _import_single(model, Value())
+
+
+def import_one_class(model: Any, request: Request) -> Imported:
+    """OneClassSVM: its `offset_` is the head's intercept with the sign turned."""
+    return _import_single(model, Inlier())
+
+
+def _import_single(model: Any, answer: Answer) -> Imported:
+    checks.require_fitted(model)
+    kernel, points = _kernel(model), checks.matrix(model, "support_vectors_")
+    m = points.shape[0]
+    coef = _agreed(model, "dual_coef_", (1, m), turned=False).T
+    intercept = _agreed(model, "intercept_", (1,), turned=False)
+    counts = np.asarray(checks.attribute(model, "_n_support", "n_support_"))
+    # Without support vectors scikit-learn's sparse fit counts one.
+    if counts.dtype.kind not in "iu" or counts.ndim != 1 or not len(counts) or (m and counts[0] != m):
+        raise ValueError(f"n_support_ of {name_of(model)} must be [{m}]. Got {counts!r:.80}. {checks.REMEDY}")
+    return Imported(_machine(model, kernel, points, LinearHead(coef, intercept), answer, None))
+
+
+def _machine(
+    model: Any, kernel: Kernel, points: Any, head: Head, answer: Answer, calibration: Calibration | None
+) -> KernelMachine:
+    names = checks.feature_names(model)
+    return KernelMachine(kernel, points, head, answer, calibration=calibration, feature_names=names)
+
+
+def _kernel(model: Any) -> Kernel:
+    name = checks.attribute(model, "kernel")
+    if callable(name) or name == "precomputed":
+        return checks.kernel(model, name, gamma=0.0, coef0=0.0, degree=0.0)
+    gamma = checks.number(model, "_gamma", "gamma")
+    if gamma < 0:
+        raise ValueError(f"gamma of {name_of(model)} must be at least 0. Got {gamma}. {checks.REMEDY}")
+    return checks.kernel(model, name, gamma=gamma, coef0=model.coef0, degree=model.degree)
+
+
+def _agreed(model: Any, name: str, shape: tuple[int, ...], *, turned: bool) -> FloatArray:
+    """The public attribute, which must say the same as the private one that scikit-learn predicts with."""
+    public = checks.numbers(model, name, shape)
+    if hasattr(model, "_" + name):
+        private = checks.numbers(model, "_" + name, shape)
+        if not np.array_equal(public, -private if turned else private):
+            raise ValueError(
+                f"{name} and _{name} of {name_of(model)} disagree, and scikit-learn predicts with the latter. "
+                f"{checks.REMEDY}"
+            )
+    return public
+
+
+def _blocks(model: Any, k: int, m: int) -> tuple[int, ...]:
+    counts = np.asarray(checks.attribute(model, "_n_support", "n_support_"))
+    if counts.dtype.kind not in "iu" or counts.shape != (k,) or (counts < 0).any() or sum(counts.tolist()) != m:
+        raise ValueError(
+            f"n_support_ of {name_of(model)} must be {k} counts that sum to {m}, the support vectors. "
+            f"Got {counts!r:.80}. {checks.REMEDY}"
+        )
+    return tuple(counts.tolist())
+
+
+def _calibration(model: Any, k: int) -> Calibration | None:
+    """Platt's sigmoids of a model fitted with `probability=True`; LIBSVM's P = 1/(1 + exp(A f + B)) is of the first."""
+    probability = getattr(model, "probability", False)
+    if isinstance(probability, str) or not probability:
+        return None
+    if getattr(model, "clf_prob", None) is not None:
+        raise UnsupportedModelError(
+            f"{name_of(model)} is scikit-learn-intelex's with probability=True, whose probabilities come from several "
+            f"other machines. Fit it without, or wrap it in CalibratedClassifierCV(..., ensemble=False)."
+        )
+    private = "_probA" if hasattr(model, "_probA") else "probA_", "_probB" if hasattr(model, "_probB") else "probB_"
+    if np.size(checks.attribute(model, private[0])) == 0:
+        return None  # `probability` was set after the fit, and scikit-learn has no probabilities either
+    a, b = (checks.numbers(model, name, (k * (k - 1) // 2,)) for name in private)
+    return Sigmoid(a, -b, coupled=True) if k == 2 else PairwiseSigmoid(a, b)

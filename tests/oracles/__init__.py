@@ -1,0 +1,1 @@
+"""Oracles: the mathematics as double loops over Python floats, sharing no code with the package."""

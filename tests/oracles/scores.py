@@ -1,0 +1,76 @@
+"""Scores of a machine: input map, kernel values and head, term by term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from oracles.kernels import Vector, dot, rows, value
+
+
+def mapped(input_map: Any, x: Vector) -> Vector:
+    """A (x − a) + c, with A diagonal or a matrix."""
+    centred = [v - float(a) for v, a in zip(x, input_map.shift, strict=True)]
+    scale, offset = input_map.scale.tolist(), input_map.offset.tolist()
+    if input_map.scale.ndim == 1:
+        return [s * v + c for s, v, c in zip(scale, centred, offset, strict=True)]
+    return [dot(row, centred) + c for row, c in zip(scale, offset, strict=True)]
+
+
+def linear_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: Any) -> Vector:
+    """Σ_j k_j coef_jc + intercept_c for every output c."""
+    return [math.fsum(kj * cj[c] for kj, cj in zip(k, coef, strict=True)) + b for c, b in enumerate(intercept)]
+
+
+def pairwise_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: Any) -> Vector:
+    """LIBSVM's layout: a point of class i has its coefficient against class j in column j − 1 if j > i, else j."""
+    owner = [g for g, size in enumerate(blocks) for _ in range(size)]
+    pairs = [(i, j) for i in range(len(blocks)) for j in range(i + 1, len(blocks))]
+    result = []
+    for (i, j), b in zip(pairs, intercept, strict=True):
+        terms = [b]
+        for kj, row, own in zip(k, coef, owner, strict=True):
+            if own == i:
+                terms.append(row[j - 1] * kj)
+            elif own == j:
+                terms.append(row[i] * kj)
+        result.append(math.fsum(terms))
+    return result
+
+
+HEAD_SCORES: dict[str, Callable[[Vector, list[Vector], Vector, Any], Vector]] = {
+    "linear": linear_scores,
+    "pairwise": pairwise_scores,
+}
+
+
+def head_scores(head: Any, K: Any) -> list[Vector]:
+    """The scores of every row of kernel values K (n, m)."""
+    coef, intercept = head.coef.tolist(), head.intercept.tolist()
+    return [HEAD_SCORES[head.name](k, coef, intercept, head.blocks) for k in rows(K)]
+
+
+def scores(machine: Any, X: Any) -> list[Vector]:
+    """The scores of every row of X."""
+    data = rows(X)
+    if machine.input_map is not None:
+        data = [mapped(machine.input_map, x) for x in data]
+    points = rows(machine.points)
+    widths = [None] * len(points) if machine.gammas is None else machine.gammas.tolist()
+    K = [[value(machine.kernel, x, z, g) for z, g in zip(points, widths, strict=True)] for x in data]
+    return head_scores(machine.head, K)
+
+
+def size(machine: Any, X: Any) -> float:
+    """Σ|coef| times the largest |k| that data of the norms at hand can have: the unit of the allowed error."""
+    total = math.fsum(abs(c) for row in machine.head.coef.tolist() for c in row)
+    data = rows(X)
+    if machine.input_map is not None:
+        data = [mapped(machine.input_map, x) for x in data]
+    longest = [max((math.sqrt(dot(v, v)) for v in vectors), default=0.0) for vectors in (data, rows(machine.points))]
+    kernel, gammas = machine.kernel, machine.gammas
+    gamma = kernel.gamma if gammas is None else max(gammas.tolist(), default=0.0)
+    reach = gamma * longest[0] * longest[1] + abs(kernel.coef0)
+    highest = {"linear": reach, "poly": reach**kernel.degree}.get(kernel.name, 1.0)
+    return max(total * max(1.0, highest), 1e-300)
