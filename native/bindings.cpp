@@ -24,6 +24,8 @@ using Columns = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
 using Data = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
+constexpr Index kShortWork = 20000;  // multiplications that take less time than giving up the lock and taking it back
+
 void require(bool condition, const char* sentence) {
     if (!condition) throw std::invalid_argument(sentence);
 }
@@ -85,6 +87,7 @@ public:
             machine.offset = offset->data();
         }
         d_ = machine.d;
+        row_work_ = m * (p + 8) + (machine.diagonal ? machine.d : machine.d * p);
         width_ = machine.q > 0 ? machine.blocks * machine.q : m;
         if (start) {
             require(static_cast<Index>(start->size()) == width_, "start must have one number per output.");
@@ -96,6 +99,7 @@ public:
     Index run(const Data& x, const Output& out, int threads) const {
         const slim::DenseRows rows = dense(x);
         double* to = output<double>(out, rows.n);
+        if (rows.n * row_work_ < kShortWork) return machine_->run(rows, to, 1);
         const nb::gil_scoped_release release;
         return machine_->run(rows, to, threads);
     }
@@ -150,12 +154,13 @@ private:
     }
 
     std::unique_ptr<slim::Machine> machine_;
-    Index d_, width_;
+    Index d_, width_, row_work_;
 };
 
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // machines that live until the interpreter ends are no mistake
     m.doc() = "The compiled core of slimsvm; used through slimsvm._core only.";
     m.attr("instruction_set") = slim::best_instruction_set().name;
     m.def("exp2_seconds", &slim::exp2_seconds, "in_float"_a, "repeats"_a);

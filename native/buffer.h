@@ -17,6 +17,7 @@ class Buffer {
 public:
     Buffer() = default;
     explicit Buffer(std::ptrdiff_t n, bool zero = false) {
+        if (n == 0) return;
         constexpr std::size_t line = 64;
         const std::size_t count = static_cast<std::size_t>(n);
         if (count > (std::numeric_limits<std::size_t>::max() - 2 * line) / sizeof(T)) throw std::bad_alloc();

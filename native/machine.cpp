@@ -110,7 +110,7 @@ private:
             most = std::min(most, kLaneBytes / lane);
         }
         most = std::min(most, (n + threads - 1) / threads);
-        return std::max<Index>(1, (most + tile - 1) / tile) * tile;
+        return n == 1 ? 1 : std::max<Index>(1, (most + tile - 1) / tile) * tile;
     }
 
     // --- dense blocks -------------------------------------------------------------------------------------------
@@ -131,9 +131,13 @@ private:
 
         State state() const {
             const Packed<T>& plan = machine.plan_;
-            return {Buffer<typename Source::Value>(machine.map_.width_in()), Buffer<double>(plan.p),
-                    Buffer<T>(block * plan.p),  Buffer<T>(block * plan.p),
-                    Buffer<T>(block),           Buffer<T>(kernels<T>().scratch(block, plan.q))};
+            const bool copied = !machine.template passes<Source>();
+            return {Buffer<typename Source::Value>(copied ? machine.map_.width_in() : 0),
+                    Buffer<double>(copied ? plan.p : 0),
+                    Buffer<T>(copied ? block * plan.p : 0),
+                    Buffer<T>(block * plan.p),
+                    Buffer<T>(block),
+                    Buffer<T>(kernels<T>().scratch(block, plan.q))};
         }
 
         void operator()(State& state, Index begin, Index end) const {
@@ -168,12 +172,18 @@ private:
         }
     };
 
+    // Whether the data can be read where they are.
+    template <class Source>
+    bool passes() const {
+        return std::is_same<Source, DenseSource<T>>::value && !map_.is_there();
+    }
+
     // Rows [n][p] in this precision, mapped; the data itself where it is that already.
     template <class Source, class State>
     const T* row_block(const Source& source, Index begin, Index n, State& state) const {
         using X = typename Source::Value;
-        if constexpr (std::is_same<X, T>::value && std::is_same<Source, DenseSource<X>>::value) {
-            if (!map_.is_there()) return source.row(begin, plan_.p, nullptr);
+        if constexpr (std::is_same<Source, DenseSource<T>>::value) {
+            if (passes<Source>()) return source.row(begin, plan_.p, nullptr);
         }
         for (Index r = 0; r < n; ++r) {
             const X* x = source.row(begin + r, map_.width_in(), state.row.get());

@@ -84,12 +84,14 @@ def plan(
     )
 
 
-def gram(kernel: Kernel, X: NDArray[Any], Z: NDArray[Any], gammas: NDArray[np.float64] | None) -> NDArray[Any]:
-    """K_ij = k(x_i, z_j) of dense X and Z of the same type, (n, m) in that type; rows that overflow are NaN."""
+def gram(
+    kernel: Kernel, X: NDArray[Any], Z: NDArray[Any], gammas: NDArray[np.float64] | None
+) -> tuple[NDArray[Any], int]:
+    """K_ij = k(x_i, z_j) of dense X and Z of the same type, (n, m), and how many rows start with a NaN, as in `plan`."""
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
-    packed.values(np.ascontiguousarray(X), out, 1 if out.size * X.shape[1] < SMALL_WORK else threads(None))
-    return out
+    n_threads = 1 if out.size * X.shape[1] < SMALL_WORK else threads(None)
+    return out, packed.values(np.ascontiguousarray(X), out, n_threads)
 
 
 def threads(n_jobs: int | None) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
-from slimsvm.heads import Head, PairwiseHead
+from slimsvm.heads import Head, PairwiseHead, class_pairs
 
 
 class Answer(Record):
@@ -90,27 +90,20 @@ class Classes(Answer):
         return scores[:, 0] if self.n_classes == 2 else scores
 
     def predict(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:
-        return self.labels[self.index(scores, pairwise)]
+        return self.labels.take(self.index(scores, pairwise))
 
-    def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[np.intp]:
-        """The position in `labels` of each sample's answer."""
+    def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:
+        """The position in `labels` of each sample's answer (of two classes, whether it is the second)."""
         if pairwise:
             return self._best_of_votes(scores)
         if self.n_classes > 2:
             return np.asarray(scores.argmax(axis=1))
-        second = scores[:, 0] >= 0 if self.order[1] == 1 else scores[:, 0] > 0
-        return second.astype(np.intp)
+        return np.asarray(scores[:, 0] >= 0 if self.order[1] == 1 else scores[:, 0] > 0)
 
     def _best_of_votes(self, scores: FloatArray) -> NDArray[np.intp]:
         if self.break_ties and self.n_classes > 2:
             return np.asarray(_one_vs_rest(self._sorted_pairs(scores), self.n_classes).argmax(axis=1))
-        k = self.n_classes
-        votes = np.zeros((len(scores), k), dtype=np.intp)
-        for column, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
-            won = scores[:, column] > 0
-            votes[:, i] += won
-            votes[:, j] += ~won
-        return np.asarray(np.array(self.order, dtype=np.intp)[votes.argmax(axis=1)])
+        return np.asarray(self.order, dtype=np.intp)[_votes(scores > 0, self.n_classes).argmax(axis=1)]
 
     def _sorted_pairs(self, scores: FloatArray) -> FloatArray:
         """Pair scores in the order of the sorted classes, from the order of precedence."""
@@ -166,15 +159,13 @@ class Inlier(Answer):
 ANSWERS: dict[str, type[Answer]] = {a.name: a for a in (Classes, Value, Inlier)}
 
 
+def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
+    """Votes (n, k) from what the first class of each pair won (n, pairs): the second has won the other pairs."""
+    _, second, sign = class_pairs(k)
+    return np.asarray(won @ sign + np.bincount(second, minlength=k))
+
+
 def _one_vs_rest(pairs: FloatArray, k: int) -> FloatArray:
     """scikit-learn's "ovr" decision of pair scores: votes, and confidences squeezed into (−1/3, 1/3) to break ties."""
-    votes = np.zeros((len(pairs), k))
-    confidence = np.zeros((len(pairs), k))
-    for column, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
-        score = pairs[:, column]
-        confidence[:, i] += score
-        confidence[:, j] -= score
-        lost = score < 0
-        votes[:, i] += ~lost
-        votes[:, j] += lost
-    return np.asarray(votes + confidence / (3 * (np.abs(confidence) + 1)))
+    confidence = pairs @ class_pairs(k)[2]
+    return np.asarray(_votes(pairs >= 0, k) + confidence / (3 * (np.abs(confidence) + 1)))

@@ -9,20 +9,20 @@ Symbols: n samples, d features, m points, G blocks, q coefficients per point, s 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm import _core
 from slimsvm._record import FloatArray
 from slimsvm.heads import Head, LinearHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
-from slimsvm.kernels.geometry import Matrix, check_csr
+from slimsvm.kernels.geometry import Matrix, check_csr, is_sparse
 
 Precision = Literal["auto", "float32", "float64"]
+PRECISIONS = get_args(Precision)
 
 BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB of float64
 FLOAT32_ERROR = 4e-6  # float32 serves where its kernel values are off by no more than this …
@@ -42,57 +42,57 @@ class Evaluator:
         self.gammas, self.input_map = gammas, input_map
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
+        self._n_sums = self._sums_shape[0] * self._sums_shape[1]
         self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
         self._is_linear_head = isinstance(head, LinearHead)
         self._plans: dict[tuple[bool, bool], Any] = {}
 
     def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
-        """The head's scores (n, s); of one sample (d,), (s,)."""
+        """The head's scores (n, s), of one sample (d,) too."""
         if type(X) is not np.ndarray or (X.dtype is not FLOAT64 and X.dtype is not FLOAT32):
-            X = _canonical_csr(X) if sparse.issparse(X) else _float_array(X)
-        if X.ndim not in (1, 2) or X.shape[-1] != self.n_features:
+            X = _canonical_csr(X) if is_sparse(X) else _float_array(X)
+        shape = X.shape
+        if not 1 <= len(shape) <= 2 or shape[-1] != self.n_features:
             raise ValueError(
                 f"X must be (n, {self.n_features}), or one sample ({self.n_features},), the features of the machine. "
-                f"Got {X.shape}."
+                f"Got {shape}."
             )
-        if precision not in ("auto", "float32", "float64"):
+        if precision not in PRECISIONS:
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
         if _core.available:
             return self._native_scores(X, n_jobs, precision)
-        scores = self._numpy_scores(X if X.ndim == 2 else X[None])
-        return scores if X.ndim == 2 else scores[0]
+        return self._numpy_scores(X if len(shape) == 2 else X[None])
 
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision) -> FloatArray:
-        in_float = self._in_float(X, precision)
+        in_float = precision == "float32" or (precision == "auto" and X.dtype is FLOAT32 and self._float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
-        work = n * self._row_work
-        threads = 1 if n_jobs == 1 or work < _core.SMALL_WORK else _core.threads(n_jobs)
-        out = np.empty((n, self._sums_shape[0] * self._sums_shape[1]))
+        threads = 1 if n * self._row_work < _core.SMALL_WORK else _core.threads(n_jobs)
+        out = np.empty((n, self._n_sums))
         if type(X) is np.ndarray:
-            bad = self._plan(in_float, False).run(X, out, threads)
+            plan = self._plans.get((in_float, False)) or self._make_plan(in_float, False)
+            bad = plan.run(X, out, threads)
         else:
+            plan = self._plans.get((in_float, True)) or self._make_plan(in_float, True)
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-            bad = self._plan(in_float, True).run_csr(X.data, columns, starts, out, threads)
+            bad = plan.run_csr(X.data, columns, starts, out, threads)
         scores = out if self._is_linear_head else self.head.combine(out.reshape(n, *self._sums_shape))
         if bad:
             self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores)
-        return scores if X.ndim == 2 else scores[0]
+        return scores
 
     def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray) -> None:
         """Rows that the core gave up: an error if they are not finite, else (their squares overflow) another way."""
         _check_finite(X[rows], rows)
         scores[rows] = self._numpy_scores(X[rows])
 
-    def _plan(self, in_float: bool, is_sparse: bool) -> Any:
-        plan = self._plans.get((in_float, is_sparse))
-        if plan is None:
-            if isinstance(self.kernel, Linear) and self.points.shape[1] <= WIDEST_WEIGHTS:
-                parts: tuple[Any, ...] = (self._weights, None, None)
-            else:
-                parts = (self.points, self.gammas, self.head.coef)
-            start = self.head.intercept if self._is_linear_head else None
-            plan = _core.plan(self.kernel, *parts, start, self.head.blocks, self.input_map, in_float, is_sparse)
-            self._plans[in_float, is_sparse] = plan
+    def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
+        if isinstance(self.kernel, Linear) and self.points.shape[1] <= WIDEST_WEIGHTS:
+            parts: tuple[Any, ...] = (self._weights, None, None)
+        else:
+            parts = (self.points, self.gammas, self.head.coef)
+        start = self.head.intercept if self._is_linear_head else None
+        plan = _core.plan(self.kernel, *parts, start, self.head.blocks, self.input_map, in_float, for_sparse)
+        self._plans[in_float, for_sparse] = plan
         return plan
 
     @cached_property
@@ -107,11 +107,6 @@ class Evaluator:
         edges = np.cumsum((0, *self.head.blocks))
         return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
-    def _in_float(self, X: Matrix, precision: Precision) -> bool:
-        if precision == "auto":
-            return X.dtype.char == "f" and self._float32_serves
-        return precision == "float32"
-
     @cached_property
     def _float32_serves(self) -> bool:
         """Whether kernel values are accurate in float32, and the bound eps · Σ|coef| is small against a typical score.
@@ -119,7 +114,7 @@ class Evaluator:
         Neither holds always: a large γ magnifies the rounding of the points, and a machine folded from a Nyström map
         has huge coefficients that cancel, and would lose three digits.
         """
-        if sparse.issparse(self.points) or not self.head.n_points:
+        if is_sparse(self.points) or not self.head.n_points:
             return False
         eps = float(np.finfo(np.float32).eps)
         probes = self.points[:: max(1, self.head.n_points // PROBES)]
@@ -163,7 +158,7 @@ def _float_array(X: Any) -> NDArray[Any]:
 
 def _check_finite(X: Matrix, numbers: NDArray[Any]) -> None:
     """Refuse rows with NaN or infinities; `numbers` are what the rows are called."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         bad = np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data)), side="right") - 1
     else:
         bad = np.flatnonzero(~np.isfinite(X).all(axis=1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,11 +106,21 @@ class PairwiseHead(Head):
             )
 
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        first, second = np.triu_indices(len(self.blocks), 1)
+        first, second, _ = class_pairs(len(self.blocks))
         return np.asarray(sums[:, first, second - 1] + sums[:, second, first] + self.intercept)
 
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairwiseHead)}
+
+
+@lru_cache(maxsize=64)
+def class_pairs(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """The first and second classes of the k(k−1)/2 pairs (i, j), i < j, and D (pairs, k): +1 at i and −1 at j."""
+    first, second = np.triu_indices(k, 1)
+    sign = np.zeros((len(first), k))
+    sign[np.arange(len(first)), first] = 1.0
+    sign[np.arange(len(first)), second] = -1.0
+    return first, second, sign
 
 
 def _freeze(head: Head) -> None:

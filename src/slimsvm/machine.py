@@ -107,7 +107,7 @@ class KernelMachine(Record):
             raise AttributeError(f"A machine whose answer is a {self.answer.name} has no classes.")
         return self.answer.labels
 
-    @property
+    @cached_property
     def _pairwise(self) -> bool:
         return isinstance(self.head, PairwiseHead)
 
@@ -117,21 +117,18 @@ class KernelMachine(Record):
 
     def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """The head's scores (n, s), one row per sample; of one sample (d,), (s,)."""
-        return self._evaluator.scores(X, n_jobs, precision)
+        scores = self._evaluator.scores(X, n_jobs, precision)
+        return scores[0] if _is_one(X) else scores
 
     def decision(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """What `decision_function` returns; of one sample x (d,), one number or one row."""
-        scores = self._evaluator.scores(X, n_jobs, precision)
-        if scores.ndim == 2:
-            return self.answer.decision(scores, self._pairwise)
-        return self.answer.decision(scores[None], self._pairwise)[0]
+        decisions = self.answer.decision(self._evaluator.scores(X, n_jobs, precision), self._pairwise)
+        return decisions[0] if _is_one(X) else decisions
 
     def predict(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
-        scores = self._evaluator.scores(X, n_jobs, precision)
-        if scores.ndim == 2:
-            return self._answers(scores)
-        return self._answers(scores[None])[0]
+        answers = self._answers(self._evaluator.scores(X, n_jobs, precision))
+        return answers[0] if _is_one(X) else answers
 
     def _answers(self, scores: FloatArray) -> NDArray[Any]:
         if self.calibration is not None and self.calibration.decides:
@@ -142,10 +139,8 @@ class KernelMachine(Record):
         """P (n, k), a column per class; of one sample x (d,), (k,)."""
         if self.calibration is None:
             raise AttributeError("This machine has no calibration, and so no probabilities.")
-        scores = self._evaluator.scores(X, n_jobs, precision)
-        if scores.ndim == 2:
-            return self._probabilities(scores)
-        return self._probabilities(scores[None])[0]
+        probabilities = self._probabilities(self._evaluator.scores(X, n_jobs, precision))
+        return probabilities[0] if _is_one(X) else probabilities
 
     def _probabilities(self, scores: FloatArray) -> FloatArray:
         assert self.calibration is not None
@@ -160,3 +155,8 @@ class KernelMachine(Record):
             f"KernelMachine({self.kernel}, {self.n_vectors} vectors, {self.n_features} features, "
             f"{self.head.name} head, {kind})"
         )
+
+
+def _is_one(X: Any) -> bool:
+    """Whether X is one sample (d,) instead of rows of them."""
+    return (X.ndim if hasattr(X, "ndim") else np.ndim(X)) == 1

@@ -61,7 +61,11 @@ class Kernel(Record):
         _check_widths(X, Z)
         dtype = _common_dtype(X, Z)
         if _core.available and not is_sparse(X) and not is_sparse(Z):
-            return _core.gram(self, X.astype(dtype, copy=False), Z.astype(dtype, copy=False), gammas)
+            K, n_bad = _core.gram(self, X.astype(dtype, copy=False), Z.astype(dtype, copy=False), gammas)
+            if n_bad:  # rows whose squares overflow
+                rows = np.flatnonzero(np.isnan(K[:, 0]))
+                K[rows] = self.gram_numpy(X[rows], Z, gammas)
+            return K
         return self.gram_numpy(X, Z, gammas).astype(dtype, copy=False)
 
     def gram_numpy(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
