@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from slimsvm._record import FloatArray, Record, frozen_array
 from slimsvm.heads import Head, PairwiseHead, class_pairs
 
+PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
+
 
 class Answer(Record):
     """The contract of an answer; `pairwise` says that the scores are those of a PairwiseHead."""
@@ -90,15 +92,19 @@ class Classes(Answer):
         return scores[:, 0] if self.n_classes == 2 else scores
 
     def predict(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:
-        return self.labels.take(self.index(scores, pairwise))
+        return np.asarray(self.labels[self.index(scores, pairwise)])
 
-    def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:
-        """The position in `labels` of each sample's answer (of two classes, whether it is the second)."""
+    def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[np.intp]:
+        """The position in `labels` of each sample's answer."""
         if pairwise:
             return self._best_of_votes(scores)
         if self.n_classes > 2:
             return np.asarray(scores.argmax(axis=1))
-        return np.asarray(scores[:, 0] >= 0 if self.order[1] == 1 else scores[:, 0] > 0)
+        zero_is_second = self.order[1] == 1
+        if len(scores) == 1:  # a comparison of arrays costs a microsecond, as much as a small machine
+            score = scores.item()
+            return PLACES[score > 0 or (zero_is_second and score == 0)]
+        return (scores[:, 0] >= 0 if zero_is_second else scores[:, 0] > 0).astype(np.intp)
 
     def _best_of_votes(self, scores: FloatArray) -> NDArray[np.intp]:
         if self.break_ties and self.n_classes > 2:
