@@ -30,6 +30,14 @@ def build_slimsvm(problem: Problem, precision: str, threads: int) -> Predict:
     return predict
 
 
+def build_scores(problem: Problem, precision: str, threads: int) -> Predict:
+    """The evaluation alone, without the labels: what is compared with the machine's limit."""
+    import slimsvm
+
+    machine = slimsvm.compress(problem.svc).machine_
+    return lambda X: machine.scores(X, n_jobs=threads)
+
+
 def build_scikit_learn(problem: Problem, precision: str, threads: int) -> Predict:
     predict: Predict = problem.svc.predict
     return predict
@@ -60,11 +68,13 @@ def build_onnx_runtime(problem: Problem, precision: str, threads: int) -> Predic
 
 
 SLIMSVM = "slimsvm"
+SCORES = "slimsvm, scores"
 SKLEARN = "scikit-learn"
 INTELEX = "scikit-learn-intelex"
 ONNX = "ONNX Runtime"
 PEERS = [
     Peer(SLIMSVM, ("float32", "float64"), build_slimsvm),
+    Peer(SCORES, ("float32", "float64"), build_scores),
     Peer(INTELEX, ("float32", "float64"), build_intelex),
     Peer(ONNX, ("float32",), build_onnx_runtime),
     Peer(SKLEARN, ("float64",), build_scikit_learn),
@@ -77,6 +87,8 @@ def built(peer: Peer, problem: Problem, precision: str, threads: int) -> Predict
         predict = peer.build(problem, precision, threads)
     except (ImportError, RuntimeError, NotImplementedError) as problem_found:
         return f"{type(problem_found).__name__}: {problem_found}"
+    if peer.name == SCORES:
+        return predict
     rows = problem.rows[:1000]
     agreement = float(np.mean(np.ravel(predict(rows.astype(precision))) == problem.svc.predict(rows)))
     return predict if agreement > 0.98 else f"its answers agree with scikit-learn's on {agreement:.1%} only"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,24 @@ MEMORY_LIMIT = 64 * 2**20
 
 
 def decision_overhead(precision: str, budget: float) -> Timing:
-    """`machine.decision(x)` of a machine with one vector of width two, which is all call and no arithmetic."""
+    """`machine.decision(x)` of a machine with one vector of width two, which is all call and no arithmetic.
+
+    In a process of its own: the threads of other libraries go on spinning after their calls.
+    """
+    return Timing(**json.loads(_in_own_process("overhead", precision, budget)))
+
+
+def extra_memory(n: int, m: int, d: int, threads: int) -> int:
+    """Bytes that predicting (n, d) rows of float32 with m vectors adds to the data and the result, at the peak."""
+    return int(_in_own_process("memory", n, m, d, threads))
+
+
+def _in_own_process(*words: object) -> str:
+    command = [sys.executable, str(Path(__file__).resolve()), *map(str, words)]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _report_overhead(precision: str, budget: str) -> None:
     from slimsvm.answers import Classes
     from slimsvm.heads import LinearHead
     from slimsvm.kernels import Rbf
@@ -22,13 +41,7 @@ def decision_overhead(precision: str, budget: float) -> Timing:
     head = LinearHead(np.array([[1.0]]), np.array([0.1]))
     machine = KernelMachine(Rbf(0.5), np.array([[0.3, 0.4]]), head, Classes(np.array([0, 1])))
     x = np.array([0.1, 0.2], dtype=precision)
-    return measure(lambda: machine.decision(x), budget)
-
-
-def extra_memory(n: int, m: int, d: int, threads: int) -> int:
-    """Bytes that predicting (n, d) rows of float32 with m vectors adds to the data and the result, at the peak."""
-    command = [sys.executable, str(Path(__file__).resolve()), *map(str, (n, m, d, threads))]
-    return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    print(json.dumps(asdict(measure(lambda: machine.decision(x), float(budget)))))
 
 
 def _report_own_memory(n: int, m: int, d: int, threads: int) -> None:
@@ -55,4 +68,7 @@ def _resident(key: str) -> int:
 
 
 if __name__ == "__main__":
-    _report_own_memory(*map(int, sys.argv[1:]))
+    if sys.argv[1] == "memory":
+        _report_own_memory(*map(int, sys.argv[2:]))
+    else:
+        _report_overhead(*sys.argv[2:])

@@ -19,7 +19,17 @@ namespace {
 
 constexpr Index kBlockBytes = 512 << 10;  // of packed rows: they stay in the second-level cache while panels pass
 constexpr Index kBlockRows = 240;
+constexpr Index kLaneBlockRows = 1024;
+constexpr Index kFewestLanes = 16;  // rows below which a row per lane leaves too many lanes empty
 constexpr Index kLaneBytes = 256 << 10;  // of the head's sums of a block of rows
+
+// Without a branch per number: x − x is zero unless x is not finite.
+template <class T>
+bool all_finite(const T* x, Index n) {
+    T sum = 0;
+    for (Index i = 0; i < n; ++i) sum += x[i] - x[i];
+    return sum == 0;
+}
 
 template <class T>
 class MachineOf : public Machine {
@@ -99,18 +109,24 @@ private:
 
     // What the sums of n rows are added to.
     void start(double* sums, Index n) const {
-        for (Index r = 0; r < n; ++r) std::copy(start_.begin(), start_.end(), sums + r * static_cast<Index>(start_.size()));
+        const Index width = static_cast<Index>(start_.size());
+        if (width == 1) return std::fill(sums, sums + n, start_[0]);
+        for (Index r = 0; r < n; ++r)
+            for (Index i = 0; i < width; ++i) sums[r * width + i] = start_[i];
     }
 
-    Index block_rows(Index n, int threads) const {
-        const Index tile = kernels<T>().tile_rows;
-        Index most = std::min(kBlockRows, kBlockBytes / std::max<Index>(1, plan_.p * static_cast<Index>(sizeof(T))));
+    // Rows of a block: what fits into cache, for every thread a share, in whole tiles or groups of lanes.
+    Index block_rows(Index n, bool in_lanes, int threads) const {
+        if (n == 1) return 1;
+        const Index unit = in_lanes ? kernels<T>().lane_rows : kernels<T>().tile_rows;
+        Index most = in_lanes ? kLaneBlockRows : kBlockRows;
+        most = std::min(most, kBlockBytes / std::max<Index>(1, plan_.p * static_cast<Index>(sizeof(T))));
         if (plan_.q > 0) {
             const Index lane = plan_.q * kernels<T>().lanes * static_cast<Index>(sizeof(T));
             most = std::min(most, kLaneBytes / lane);
         }
         most = std::min(most, (n + threads - 1) / threads);
-        return n == 1 ? 1 : std::max<Index>(1, (most + tile - 1) / tile) * tile;
+        return std::max<Index>(1, (most + unit - 1) / unit) * unit;
     }
 
     // --- dense blocks -------------------------------------------------------------------------------------------
@@ -121,6 +137,7 @@ private:
         const Source& source;
         Out* out;
         Index block;
+        bool in_lanes;
         std::atomic<Index>& flagged;
 
         struct State {
@@ -143,12 +160,13 @@ private:
         void operator()(State& state, Index begin, Index end) const {
             const Packed<T>& plan = machine.plan_;
             const Index n = end - begin;
-            kernels<T>().pack(plan, machine.row_block(source, begin, n, state), n, state.packed.get(),
+            kernels<T>().pack(plan, machine.row_block(source, begin, n, state), n, in_lanes, state.packed.get(),
                               state.norms.get());
-            const Rows<T> rows{state.packed.get(), state.norms.get(), n};
+            const Rows<T> rows{state.packed.get(), state.norms.get(), n, in_lanes};
             const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
             Out* at = out + begin * width;
             evaluate(plan, rows, state.scratch.get(), at, n * width);
+            if (all_finite(state.norms.get(), n)) return;
             for (Index r = 0; r < n; ++r)
                 if (!std::isfinite(state.norms[r])) {
                     if (width > 0) at[r * width] = std::numeric_limits<Out>::quiet_NaN();
@@ -197,8 +215,9 @@ private:
     template <class X, class Source, class Out>
     Index blocks(const Source& source, Out* out, int threads) const {
         std::atomic<Index> flagged{0};
-        const Index block = block_rows(source.size(), threads);
-        in_blocks(source.size(), block, threads, BlockWork<Source, Out>{*this, source, out, block, flagged});
+        const bool in_lanes = plan_.few && source.size() >= kFewestLanes;
+        const Index block = block_rows(source.size(), in_lanes, threads);
+        in_blocks(source.size(), block, threads, BlockWork<Source, Out>{*this, source, out, block, in_lanes, flagged});
         return flagged;
     }
 

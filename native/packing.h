@@ -14,6 +14,7 @@
 namespace slim {
 
 constexpr double kLog2e = 1.4426950408889634074;
+constexpr Index kFewFeatures = 4;  // up to which rows go in lanes
 
 // ‖x‖² + ‖z‖² − 2 x·z loses digits as γ‖z‖² grows, and so does ‖x‖₁ + ‖z‖₁ − … of sparse rows; above these bounds
 // differences are taken instead. The error of a kernel value stays below about 4e-6 in float and 1e-11 in double.
@@ -44,6 +45,9 @@ public:
         choose_form(machine);
         place_points(machine);
         has_points_ ? pack_panels(machine) : invert(machine);
+        if (has_points_ && plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 &&
+            plan_.function == Function::exp2)
+            pack_few(machine);
     }
 
     const Packed<T>& plan() const { return plan_; }
@@ -204,6 +208,20 @@ private:
         }
     }
 
+    void pack_few(const Description& machine) {
+        const Index step = plan_.p + 3;
+        few_ = Buffer<T>(plan_.m * step);
+        plan_.few = few_.get();
+        for (Index j = 0; j < plan_.m; ++j) {
+            T* point = few_.get() + j * step;
+            for (Index k = 0; k < plan_.p; ++k)
+                point[k] = static_cast<T>(factor(machine, j) * centred(machine, j, k));
+            point[plan_.p] = bias_[slot_[j]];
+            point[plan_.p + 1] = gain_[slot_[j]];
+            point[plan_.p + 2] = static_cast<T>(machine.coef[j]);
+        }
+    }
+
     // Sparse points as an inverted index: for each feature in use, the slots and values of the points that have it.
     void invert(const Description& machine) {
         const Index stored = machine.starts[plan_.m];
@@ -230,7 +248,7 @@ private:
     Packed<T> plan_{};
     bool has_points_, takes_sparse_rows_ = false;
     std::vector<Index> slot_, block_;
-    Buffer<T> centre_, panels_, bias_, gain_, coef_;
+    Buffer<T> centre_, panels_, bias_, gain_, coef_, few_;
     std::vector<Index> feature_, entry_start_, entry_slot_;
     std::vector<T> entry_value_;
 };

@@ -4,25 +4,27 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "plan.h"
 
 namespace slim {
 
+// Runs task() on this thread and on up to `helpers` others at the same time, and returns when none of them is in it any
+// more. Helpers that have not begun when this thread is done are not waited for. task must not throw.
+void run_together(int helpers, const std::function<void()>& task);
+
 // Calls work(state, begin, end) for blocks of [0, n), taken in turn by the given number of threads, each with a state of
-// its own from work.state(). Threads live for one call, so there is none to lose in a fork. The first exception of any
-// of them is thrown again here.
+// its own from work.state(). The first exception of any of them is thrown again here.
 template <class Work>
 void in_blocks(Index n, Index block, int threads, const Work& work) {
     std::atomic<Index> next{0};
     std::exception_ptr failure;
     std::mutex lock;
-    const auto worker = [&] {
+    const auto task = [&] {
         try {
+            if (next.load() >= n) return;
             auto state = work.state();
             for (Index begin; (begin = next.fetch_add(block)) < n;) work(state, begin, std::min(begin + block, n));
         } catch (...) {
@@ -32,16 +34,9 @@ void in_blocks(Index n, Index block, int threads, const Work& work) {
         }
     };
     const Index blocks = (n + block - 1) / block;
-    std::vector<std::thread> others;
-    for (Index i = 1; i < std::min<Index>(threads, blocks); ++i) {
-        try {
-            others.emplace_back(worker);
-        } catch (const std::system_error&) {
-            break;  // no more threads to be had: those there are do the work
-        }
-    }
-    worker();
-    for (std::thread& other : others) other.join();
+    const int helpers = static_cast<int>(std::min<Index>(threads, blocks)) - 1;
+    if (helpers > 0) run_together(helpers, task);
+    else task();
     if (failure) std::rethrow_exception(failure);
 }
 

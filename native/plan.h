@@ -37,15 +37,18 @@ struct Packed {
     const T* gain;        // [vectors W]
     const T* coef;        // [vectors][q][W], zero in padding
     const Index* block;   // [vectors], the head's block of each vector
+    const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; else null
 };
 
-// A block of rows as `pack` leaves it: tiles of R rows, feature by feature: tile[feature][R]. Tiles have `tile_rows`,
-// then 4, then 1 rows; the one that starts at row r lies at packed + r p.
+// A block of rows as `pack` leaves it. In tiles of R rows, feature by feature: tile[feature][R]; tiles have `tile_rows`,
+// then 4, then 1 rows, and the one that starts at row r lies at packed + r p. Or in lanes, [p][n rounded up to
+// `lane_rows`], which `sums` takes where the plan has `few`.
 template <class T>
 struct Rows {
     const T* packed;
     const T* norms;  // ‖x‖² of each row
     Index n;
+    bool in_lanes;
 };
 
 // A row in coordinate form.
@@ -62,6 +65,7 @@ template <class T>
 struct Kernels {
     int lanes;      // W
     int tile_rows;  // R of the main tile
+    int lane_rows;  // rows that lanes are rounded up to
     void (*sums)(const Packed<T>&, const Rows<T>&, T* scratch, double* sums);
     void (*values)(const Packed<T>&, const Rows<T>&, T* scratch, T* values);
     void (*wide_values)(const Packed<T>&, const Rows<T>&, T* scratch, double* values);
@@ -70,7 +74,7 @@ struct Kernels {
     // The rest of the way for one row: sums, or values where the plan has no head.
     void (*finish)(const Packed<T>&, const T* u, T* scratch, double* out);
     // Row-major rows [n][p] to the layout that `sums` and `values` read; writes the norms too.
-    void (*pack)(const Packed<T>&, const T* rows, Index n, T* packed, T* norms);
+    void (*pack)(const Packed<T>&, const T* rows, Index n, bool in_lanes, T* packed, T* norms);
     // 2^u over an array, in place: the speed of the exponential alone.
     void (*exp2_array)(T* values, Index n);
 

@@ -28,19 +28,14 @@ constexpr int kTileRows = 8;
 constexpr int kTileRows = 6;  // of 16 registers: 12 sums
 #endif
 constexpr int kNarrow = 4;                 // panels at a time for a single row, so that enough sums go on at once
-constexpr Index kFewFeatures = 3;          // up to which tiles do not pay for sums of exponentials
+constexpr int kLaneVectors = 3;            // vectors of rows that pass the points together
+constexpr Index kLanePoints = 256;         // after which lanes go into double, so that rounding does not grow
 constexpr Index kFeatureBytes = 24 << 10;  // of a panel that stay in the first-level cache while the rows pass
 
 template <class K>
 constexpr bool is_exp2 = false;
 template <class T>
 constexpr bool is_exp2<Exp2<T>> = true;
-
-// Whether rows stay as they are instead of going into tiles.
-template <class T>
-bool is_direct(const Packed<T>& plan) {
-    return plan.function == Function::exp2 && plan.q > 0 && plan.p <= kFewFeatures;
-}
 
 // One feature's share of an argument.
 template <Form F, class T>
@@ -119,47 +114,18 @@ void panel_arguments(const Packed<T>& plan, const Rows<T>& rows, Index vector, T
     }
 }
 
-// Where the second step finds the arguments of row r and the panel's vector v: in a buffer, …
+// Where the second step finds the arguments of row r and the panel's vector v.
 template <class T>
-struct Buffered {
+struct Arguments {
     const T* u;
     Index stride;
     SLIM_INLINE Vec<T> operator()(Index r, int v) const { return load<T>(u + r * stride + v * Simd<T>::W); }
-    Buffered from(int v) const { return {u + v * Simd<T>::W, stride}; }
-};
-
-// … or, with few features P, made on the spot from rows that lie one after another (the same sums in the same order).
-template <Form F, int P, int V, class T>
-struct Direct {
-    Vec<T> z[P][V], bias[V], gain[V];
-    const T* x;
-    const T* norms;
-    Direct(const Packed<T>& plan, const Rows<T>& rows, Index vector) : x(rows.packed), norms(rows.norms) {
-        constexpr int W = Simd<T>::W;
-        for (int v = 0; v < V; ++v) {
-            bias[v] = load<T>(plan.bias + (vector + v) * W);
-            gain[v] = load<T>(plan.gain + (vector + v) * W);
-            for (int k = 0; k < P; ++k) z[k][v] = load<T>(plan.panels + vector * W * P + (k * V + v) * W);
-        }
-    }
-    SLIM_INLINE Vec<T> operator()(Index r, int v) const {
-        Vec<T> u = F == Form::dot ? bias[v] + gain[v] * splat<T>(norms[r]) : splat<T>(0);
-        SLIM_UNROLL
-        for (int k = 0; k < P; ++k) u = with_feature<F, T>(u, z[k][v], splat<T>(x[r * P + k]));
-        return u;
-    }
-    // Half of a panel: the vectors of a panel may belong to different blocks of the head.
-    struct Half {
-        const Direct& whole;
-        int v;
-        SLIM_INLINE Vec<T> operator()(Index r, int) const { return whole(r, v); }
-    };
-    Half from(int v) const { return {*this, v}; }
+    Arguments from(int v) const { return {u + v * Simd<T>::W, stride}; }
 };
 
 // lanes[row][q] += kernel values × coefficients, for V vectors of the same block; the first vectors start the lanes.
-template <class K, int V, bool first, class T, class Source>
-SLIM_INLINE void add_to_lanes(const Packed<T>& plan, Index vector, Index n, const Source& source, Vec<T>* lanes) {
+template <class K, int V, bool first, class T>
+SLIM_INLINE void add_to_lanes(const Packed<T>& plan, Index vector, Index n, Arguments<T> source, Vec<T>* lanes) {
     constexpr int W = Simd<T>::W;
     const K kernel(plan.degree);
     const bool scaled = plan.form != Form::dot;  // distances still lack their factor
@@ -217,13 +183,12 @@ struct Sums {
 
     // Lanes are emptied often enough that their rounding does not grow with the number of points.
     void make_room(Index next) {
-        constexpr Index most = 256;
-        if (held > 0 && (next != block || held >= most)) close();
+        if (held > 0 && (next != block || held >= kLanePoints)) close();
         block = next;
     }
 
-    template <int V, class Source>
-    void take(Index vector, const Source& source) {
+    template <int V>
+    void take(Index vector, Arguments<T> source) {
         if constexpr (V > 1) {
             if (plan.block[vector] != plan.block[vector + V - 1]) {
                 for (int v = 0; v < V; ++v) take<1>(vector + v, source.from(v));
@@ -249,8 +214,8 @@ struct Values {
     Index n;
     Out* values;
 
-    template <int V, class Source>
-    void take(Index vector, const Source& source) {
+    template <int V>
+    void take(Index vector, Arguments<T> source) {
         constexpr int W = Simd<T>::W;
         const K kernel(plan.degree);
         const bool scaled = plan.form != Form::dot;
@@ -270,16 +235,7 @@ struct Values {
     void close() {}
 };
 
-// All rows against all vectors, with P features known beforehand.
-template <Form F, int P, class T, class Sink>
-void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink& sink) {
-    Index vector = 0;
-    for (; vector + 2 <= plan.vectors; vector += 2)
-        sink.template take<2>(vector, Direct<F, P, 2, T>(plan, rows, vector));
-    if (vector < plan.vectors) sink.template take<1>(vector, Direct<F, P, 1, T>(plan, rows, vector));
-}
-
-// All rows against all vectors, with any number of features.
+// All rows against all vectors.
 template <Form F, class T, class Sink>
 void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink) {
     constexpr int W = Simd<T>::W;
@@ -288,15 +244,15 @@ void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink)
     if (rows.n == 1)
         for (; vector + 2 * kNarrow <= plan.vectors; vector += 2 * kNarrow) {
             feature_tile<F, 1, 2 * kNarrow, T>(plan, vector, 0, plan.p, rows.packed, rows.norms, u, wide);
-            for (int i = 0; i < 2 * kNarrow; i += 2) sink.template take<2>(vector + i, Buffered<T>{u + i * W, wide});
+            for (int i = 0; i < 2 * kNarrow; i += 2) sink.template take<2>(vector + i, Arguments<T>{u + i * W, wide});
         }
     for (; vector + 2 <= plan.vectors; vector += 2) {
         panel_arguments<F, 2, T>(plan, rows, vector, u);
-        sink.template take<2>(vector, Buffered<T>{u, 2 * W});
+        sink.template take<2>(vector, Arguments<T>{u, 2 * W});
     }
     if (vector < plan.vectors) {
         panel_arguments<F, 1, T>(plan, rows, vector, u);
-        sink.template take<1>(vector, Buffered<T>{u, W});
+        sink.template take<1>(vector, Arguments<T>{u, W});
     }
 }
 
@@ -311,19 +267,59 @@ void meet(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink sink) {
     sink.close();
 }
 
-template <int P, class T, class Sink>
-void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink& sink) {
-    if (plan.form == Form::dot) meet_directly<Form::dot, P, T>(plan, rows, sink);
-    if (plan.form == Form::square) meet_directly<Form::square, P, T>(plan, rows, sink);
-    if (plan.form == Form::manhattan) meet_directly<Form::manhattan, P, T>(plan, rows, sink);
+// Few features and one output: a row per lane, so that nothing is left to sum over lanes, and the rows stay in
+// registers while the points pass.
+template <Form F, int P, class T>
+void rows_in_lanes(const Packed<T>& plan, const Rows<T>& rows, double* sums) {
+    constexpr int W = Simd<T>::W;
+    constexpr int width = kLaneVectors * W;
+    const Index stride = (rows.n + width - 1) / width * width;
+    for (Index r = 0; r < rows.n; r += width) {
+        Vec<T> x[P][kLaneVectors], norm[kLaneVectors];
+        for (int i = 0; i < kLaneVectors; ++i) {
+            norm[i] = load<T>(rows.norms + r + i * W);
+            for (int k = 0; k < P; ++k) x[k][i] = load<T>(rows.packed + k * stride + r + i * W);
+        }
+        double total[width] = {};
+        for (Index begin = 0; begin < plan.m; begin += kLanePoints) {
+            const Index end = begin + kLanePoints < plan.m ? begin + kLanePoints : plan.m;
+            Vec<T> sum[kLaneVectors];
+            for (int i = 0; i < kLaneVectors; ++i) sum[i] = splat<T>(0);
+            const T* point = plan.few + begin * (P + 3);
+            for (Index j = begin; j < end; ++j, point += P + 3) {
+                SLIM_UNROLL
+                for (int i = 0; i < kLaneVectors; ++i) {
+                    Vec<T> u = F == Form::dot ? splat<T>(point[P]) + splat<T>(point[P + 1]) * norm[i] : splat<T>(0);
+                    SLIM_UNROLL
+                    for (int k = 0; k < P; ++k) u = with_feature<F, T>(u, splat<T>(point[k]), x[k][i]);
+                    if (F != Form::dot) u = u * splat<T>(point[P + 1]);
+                    sum[i] += exp2_vector<T>(u) * splat<T>(point[P + 2]);
+                }
+            }
+            T lane[width];
+            for (int i = 0; i < kLaneVectors; ++i) store<T>(lane + i * W, sum[i]);
+            for (int i = 0; i < width; ++i) total[i] += static_cast<double>(lane[i]);
+        }
+        const Index n = rows.n - r < width ? rows.n - r : width;
+        for (Index i = 0; i < n; ++i) sums[r + i] += total[i];
+    }
 }
 
-template <class T, class Sink>
-void meet_directly(const Packed<T>& plan, const Rows<T>& rows, Sink sink) {
-    if (plan.p == 1) meet_directly<1, T>(plan, rows, sink);
-    if (plan.p == 2) meet_directly<2, T>(plan, rows, sink);
-    if (plan.p == 3) meet_directly<3, T>(plan, rows, sink);
-    sink.close();
+template <int P, class T>
+void rows_in_lanes(const Packed<T>& plan, const Rows<T>& rows, double* sums) {
+    if (plan.form == Form::dot) return rows_in_lanes<Form::dot, P, T>(plan, rows, sums);
+    if (plan.form == Form::square) return rows_in_lanes<Form::square, P, T>(plan, rows, sums);
+    return rows_in_lanes<Form::manhattan, P, T>(plan, rows, sums);
+}
+
+template <class T>
+void rows_in_lanes(const Packed<T>& plan, const Rows<T>& rows, double* sums) {
+    switch (plan.p) {
+        case 1: return rows_in_lanes<1, T>(plan, rows, sums);
+        case 2: return rows_in_lanes<2, T>(plan, rows, sums);
+        case 3: return rows_in_lanes<3, T>(plan, rows, sums);
+        case 4: return rows_in_lanes<4, T>(plan, rows, sums);
+    }
 }
 
 // Calls work.run<K>() for the plan's function.
@@ -359,11 +355,7 @@ struct SumRows {
     template <class K>
     void run() const {
         Scratch<T> s(scratch, rows.n);
-        const Sums<K, T> sink{plan, rows.n, s.lanes, sums};
-        if constexpr (is_exp2<K>) {
-            if (is_direct(plan)) return meet_directly<T>(plan, rows, sink);
-        }
-        meet<K, T>(plan, rows, s.u, sink);
+        meet<K, T>(plan, rows, s.u, Sums<K, T>{plan, rows.n, s.lanes, sums});
     }
 };
 
@@ -388,7 +380,7 @@ struct FinishRow {
     double* out;
     template <class Sink>
     void pass(Sink sink) const {
-        for (Index v = 0; v < plan.vectors; ++v) sink.template take<1>(v, Buffered<T>{u + v * Simd<T>::W, 0});
+        for (Index v = 0; v < plan.vectors; ++v) sink.template take<1>(v, Arguments<T>{u + v * Simd<T>::W, 0});
         sink.close();
     }
     template <class K>
@@ -401,6 +393,7 @@ struct FinishRow {
 
 template <class T>
 void sums(const Packed<T>& plan, const Rows<T>& rows, T* scratch, double* out) {
+    if (rows.in_lanes) return rows_in_lanes<T>(plan, rows, out);
     with_function<T>(plan, SumRows<T>{plan, rows, scratch, out});
 }
 
@@ -500,29 +493,25 @@ void pack_tile(const T* rows, const T* centre, Index p, T* packed, T* norms) {
     tile_norms<R, T>(packed, p, norms);
 }
 
-template <int P, class T>
-void pack_directly(const T* rows, const T* centre, Index n, T* packed, T* norms) {
-    for (Index r = 0; r < n; ++r) {
-        T sum = 0;
-        for (int k = 0; k < P; ++k) {
-            const T x = rows[r * P + k] - centre[k];
-            packed[r * P + k] = x;
-            sum += x * x;
-        }
-        norms[r] = sum;
+// Rows [n][p], less the centre, to [p][n], padded with zeros to whole groups of lanes.
+template <class T>
+void pack_lanes(const Packed<T>& plan, const T* rows, Index n, T* packed, T* norms) {
+    constexpr Index width = kLaneVectors * Simd<T>::W;
+    const Index stride = (n + width - 1) / width * width;
+    for (Index r = 0; r < stride; ++r) norms[r] = 0;
+    for (Index k = 0; k < plan.p; ++k) {
+        T* to = packed + k * stride;
+        for (Index r = 0; r < n; ++r) to[r] = rows[r * plan.p + k] - plan.centre[k];
+        for (Index r = n; r < stride; ++r) to[r] = 0;
+        for (Index r = 0; r < stride; ++r) norms[r] += to[r] * to[r];
     }
 }
 
 template <class T>
-void pack(const Packed<T>& plan, const T* rows, Index n, T* packed, T* norms) {
+void pack(const Packed<T>& plan, const T* rows, Index n, bool in_lanes, T* packed, T* norms) {
+    if (in_lanes) return pack_lanes<T>(plan, rows, n, packed, norms);
     const Index p = plan.p;
     const T* centre = plan.centre;
-    if (is_direct(plan)) {
-        if (p == 1) pack_directly<1, T>(rows, centre, n, packed, norms);
-        if (p == 2) pack_directly<2, T>(rows, centre, n, packed, norms);
-        if (p == 3) pack_directly<3, T>(rows, centre, n, packed, norms);
-        return;
-    }
     Index r = 0;
     for (; r + kTileRows <= n; r += kTileRows)
         pack_tile<kTileRows, T>(rows + r * p, centre, p, packed + r * p, norms + r);
@@ -541,7 +530,7 @@ void exp2_array(T* array, Index n) {
 
 template <class T>
 constexpr slim::Kernels<T> kernels() {
-    return {Simd<T>::W,         kTileRows,  &sums<T>, &values<T, T>, &values<T, double>,
+    return {Simd<T>::W, kTileRows, kLaneVectors * Simd<T>::W, &sums<T>, &values<T, T>, &values<T, double>,
             &sparse_arguments<T>, &finish<T>, &pack<T>, &exp2_array<T>};
 }
 

@@ -96,6 +96,8 @@ def gram(
 
 def threads(n_jobs: int | None) -> int:
     """joblib's meaning of `n_jobs`: None is one, unless a `parallel_config` says otherwise; −1 is all cores."""
+    if isinstance(n_jobs, int) and n_jobs > 0:
+        return n_jobs
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
