@@ -19,7 +19,7 @@ namespace {
 
 constexpr Index kBlockBytes = 512 << 10;  // of packed rows: they stay in the second-level cache while panels pass
 constexpr Index kBlockRows = 240;
-constexpr Index kLaneBlockRows = 1024;
+constexpr Index kLaneBlockRows = 240;
 constexpr Index kFewestLanes = 16;  // rows below which a row per lane leaves too many lanes empty
 constexpr Index kLaneBytes = 256 << 10;  // of the head's sums of a block of rows
 
