@@ -34,11 +34,12 @@ def main() -> None:
     batches = (1, 100, 1000 if options.quick else FULL_BATCH)
     budget = 0.02 if options.quick else options.budget
     introduce(options.threads)
+    # First, while no threads of other libraries spin.
+    overhead = {precision: decision_overhead(precision, budget) for precision in PRECISIONS}
     limits = {precision: limit(precision, LARGE, options.threads, budget) for precision in PRECISIONS}
     rows: list[Row] = []
     for problem in problems(options.quick, options.only):
         rows += compare(problem, batches, options.threads, budget, limits)
-    overhead = {precision: decision_overhead(precision, budget) for precision in PRECISIONS}
     memory = report_singles(overhead, options.threads, 100_000 if options.quick else 1_000_000)
     reached = list(targets(rows, limits, overhead, memory)) if rows else []
     print("\nFraction of the limit", *fractions(rows, limits), sep="\n")

@@ -21,6 +21,8 @@ constexpr Index kFewFeatures = 4;  // up to which rows go in lanes
 template <class T>
 constexpr double kLargestExponent = std::is_same<T, float>::value ? 16.0 : 1e4;
 
+constexpr double kFarthest = 16;  // times as far a single point of many may be
+
 template <class T>
 const Kernels<T>& kernels();
 template <>
@@ -114,12 +116,27 @@ private:
         return sum;
     }
 
-    // Whether the exponents of all points are small enough for sums instead of differences.
+    // Whether exponents are small enough for sums instead of differences: those of all points or, as an error counts
+    // times its coefficient, the mean exponent of every output.
     bool is_tame(const Description& machine) const {
         if (machine.kernel != "rbf" && machine.kernel != "laplacian") return true;
-        for (Index j = 0; j < plan_.m; ++j) {
-            const double size = machine.kernel == "rbf" ? squared_norm(machine, j) : manhattan_norm(machine, j);
-            if (!(machine.gammas[j] * size <= kLargestExponent<T>)) return false;
+        const Index q = std::max<Index>(1, plan_.q), blocks = std::max<Index>(1, plan_.blocks);
+        Index j = 0;
+        for (Index g = 0; g < blocks; ++g) {
+            std::vector<double> size(static_cast<std::size_t>(q), 0.0), weight(size);
+            for (const Index end = plan_.blocks > 0 ? j + machine.block_sizes[g] : plan_.m; j < end; ++j) {
+                const double exponent =
+                    machine.gammas[j] *
+                    (machine.kernel == "rbf" ? squared_norm(machine, j) : manhattan_norm(machine, j));
+                const double most = plan_.q > 0 ? kFarthest * kLargestExponent<T> : kLargestExponent<T>;
+                if (!(exponent <= most)) return false;
+                for (Index o = 0; o < plan_.q; ++o) {
+                    size[o] += std::fabs(machine.coef[j * q + o]) * exponent;
+                    weight[o] += std::fabs(machine.coef[j * q + o]);
+                }
+            }
+            for (Index o = 0; o < plan_.q; ++o)
+                if (!(size[o] <= kLargestExponent<T> * weight[o])) return false;
         }
         return true;
     }

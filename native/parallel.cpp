@@ -13,10 +13,12 @@
 namespace slim {
 namespace {
 
+constexpr int kPatience = 50;
+
 class Pool {
 public:
     void run(int helpers, const std::function<void()>& task) {
-        Job job{&task, helpers, 0};
+        Job job{&task, helpers, {0}};
         {
             const std::lock_guard<std::mutex> guard(lock_);
             grow(helpers);
@@ -24,16 +26,21 @@ public:
         }
         helpers == 1 ? wake_.notify_one() : wake_.notify_all();
         task();
+        {
+            const std::lock_guard<std::mutex> guard(lock_);
+            withdraw(&job);
+        }
+        // Others finish within a block's time of each other: a moment of patience is cheaper than sleep.
+        for (int i = 0; i < kPatience && job.inside.load() > 0; ++i) std::this_thread::yield();
         std::unique_lock<std::mutex> guard(lock_);
-        withdraw(&job);
-        done_.wait(guard, [&job] { return job.inside == 0; });
+        done_.wait(guard, [&job] { return job.inside.load() == 0; });
     }
 
 private:
     struct Job {
         const std::function<void()>* task;
-        int open;    // helpers it may still get
-        int inside;  // helpers at work on it
+        int open;                 // helpers it may still get
+        std::atomic<int> inside;  // helpers at work on it
     };
 
     // The pool lives as long as the process, so its threads are never joined.

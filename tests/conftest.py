@@ -18,7 +18,8 @@ def shared_data() -> Callable[..., dict[str, Any]]:
     if not (DATA / "load.py").exists():
         pytest.skip("the benchmark data folder ../shared/data is not beside this checkout")
     spec = importlib.util.spec_from_file_location("shared_data_loader", DATA / "load.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     load: Callable[..., dict[str, Any]] = module.load

@@ -42,7 +42,9 @@ MODELS: list[tuple[Any, type[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("model, kind", MODELS, ids=lambda part: "" if isinstance(part, type) else type(part).__name__)
+@pytest.mark.parametrize(
+    ("model", "kind"), MODELS, ids=lambda part: "" if isinstance(part, type) else type(part).__name__
+)
 def test_each_kind(model: Any, kind: type[Any]) -> None:
     slim = compress(model.fit(X, Y))
     assert type(slim) is kind
@@ -71,7 +73,8 @@ def test_a_pipeline_comes_back_as_one() -> None:
 def test_a_pipeline_that_folds_away() -> None:
     model = make_pipeline(StandardScaler(), PCA(2), SVC()).fit(X, Y)
     slim = compress(model, fold=True)
-    assert isinstance(slim, SlimClassifier) and slim.n_features_in_ == 4
+    assert isinstance(slim, SlimClassifier)
+    assert slim.n_features_in_ == 4
     np.testing.assert_allclose(slim.decision_function(X), model.decision_function(X), atol=1e-9)
 
 
@@ -114,4 +117,5 @@ def test_errors_pass_through() -> None:
 
 def test_the_example() -> None:
     result = doctest.testmod(compression)
-    assert result.attempted > 0 and result.failed == 0
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from slimsvm._record import is_sparse
 from slimsvm.exceptions import SlowCoreWarning
 
 if TYPE_CHECKING:
     from slimsvm.input_map import InputMap
     from slimsvm.kernels import Kernel
 
+_native: Any
 try:
-    from slimsvm import _native
+    from slimsvm import _native  # type: ignore[no-redef]
 except ImportError as error:
     if os.environ.get("SLIMSVM_REQUIRE_CORE") == "1":
         raise ImportError("SLIMSVM_REQUIRE_CORE is 1 and the compiled core of slimsvm is not there.") from error
@@ -61,11 +62,11 @@ def plan(
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
-    if sparse.issparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p:
+    if is_sparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p:
         parts |= {"values": points.data, "columns": points.indices, "starts": points.indptr}
         in_float = False  # these are not centred, and memory, not arithmetic, is what they wait for
     else:
-        parts["points"] = points.toarray() if sparse.issparse(points) else np.ascontiguousarray(points, np.float64)
+        parts["points"] = points.toarray() if is_sparse(points) else np.ascontiguousarray(points, np.float64)
     if input_map is not None:
         parts |= {"shift": input_map.shift, "scale": input_map.scale, "offset": input_map.offset}
     return _native.Plan(
@@ -87,7 +88,7 @@ def plan(
 def gram(
     kernel: Kernel, X: NDArray[Any], Z: NDArray[Any], gammas: NDArray[np.float64] | None
 ) -> tuple[NDArray[Any], int]:
-    """K_ij = k(x_i, z_j) of dense X and Z of the same type, (n, m), and how many rows start with a NaN, as in `plan`."""
+    """K_ij = k(x_i, z_j) of dense X and Z of one type, (n, m), and how many rows start with a NaN, as in `plan`."""
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
     n_threads = 1 if out.size * X.shape[1] < SMALL_WORK else threads(None)

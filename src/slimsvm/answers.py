@@ -109,7 +109,7 @@ class Classes(Answer):
     def _best_of_votes(self, scores: FloatArray) -> NDArray[np.intp]:
         if self.break_ties and self.n_classes > 2:
             return np.asarray(_one_vs_rest(self._sorted_pairs(scores), self.n_classes).argmax(axis=1))
-        return np.asarray(self.order, dtype=np.intp)[_votes(scores > 0, self.n_classes).argmax(axis=1)]
+        return np.asarray(np.take(self.order, _votes(scores > 0, self.n_classes).argmax(axis=1)), dtype=np.intp)
 
     def _sorted_pairs(self, scores: FloatArray) -> FloatArray:
         """Pair scores in the order of the sorted classes, from the order of precedence."""
@@ -168,7 +168,7 @@ ANSWERS: dict[str, type[Answer]] = {a.name: a for a in (Classes, Value, Inlier)}
 def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
     """Votes (n, k) from what the first class of each pair won (n, pairs): the second has won the other pairs."""
     _, second, sign = class_pairs(k)
-    return np.asarray(won @ sign + np.bincount(second, minlength=k))
+    return np.asarray(won.astype(np.float64) @ sign + np.bincount(second, minlength=k))
 
 
 def _one_vs_rest(pairs: FloatArray, k: int) -> FloatArray:

@@ -8,6 +8,7 @@ Symbols: n samples, d features, m points, G blocks, q coefficients per point, s 
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm import _core
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.heads import Head, LinearHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
-from slimsvm.kernels.geometry import Matrix, check_csr, is_sparse
+from slimsvm.kernels.geometry import Matrix, check_csr
 
 Precision = Literal["auto", "float32", "float64"]
 PRECISIONS = get_args(Precision)
@@ -86,12 +87,14 @@ class Evaluator:
         scores[rows] = self._numpy_scores(X[rows])
 
     def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
-        if isinstance(self.kernel, Linear) and self.points.shape[1] <= WIDEST_WEIGHTS:
-            parts: tuple[Any, ...] = (self._weights, None, None)
-        else:
-            parts = (self.points, self.gammas, self.head.coef)
+        points, gammas = self.points, self.gammas
+        coef: FloatArray | None = self.head.coef
+        if isinstance(self.kernel, Linear) and points.shape[1] <= WIDEST_WEIGHTS:
+            points, gammas, coef = self._weights, None, None
         start = self.head.intercept if self._is_linear_head else None
-        plan = _core.plan(self.kernel, *parts, start, self.head.blocks, self.input_map, in_float, for_sparse)
+        plan = _core.plan(
+            self.kernel, points, gammas, coef, start, self.head.blocks, self.input_map, in_float, for_sparse
+        )
         self._plans[in_float, for_sparse] = plan
         return plan
 
@@ -105,7 +108,7 @@ class Evaluator:
     @cached_property
     def _block_slices(self) -> list[slice]:
         edges = np.cumsum((0, *self.head.blocks))
-        return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
     @cached_property
     def _float32_serves(self) -> bool:

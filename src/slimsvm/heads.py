@@ -106,8 +106,13 @@ class PairwiseHead(Head):
             )
 
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        q = len(self.blocks) - 1
         first, second, _ = class_pairs(len(self.blocks))
-        return np.asarray(sums[:, first, second - 1] + sums[:, second, first] + self.intercept)
+        flat = sums.reshape(len(sums), q * (q + 1))
+        scores = flat.take(first * q + second - 1, axis=1)
+        scores += flat.take(second * q + first, axis=1)
+        scores += self.intercept
+        return np.asarray(scores)
 
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairwiseHead)}

@@ -132,7 +132,7 @@ class KernelMachine(Record):
 
     def _answers(self, scores: FloatArray) -> NDArray[Any]:
         if self.calibration is not None and self.calibration.decides:
-            return self.classes[self._probabilities(scores).argmax(axis=1)]
+            return np.asarray(self.classes[self._probabilities(scores).argmax(axis=1)])
         return self.answer.predict(scores, self._pairwise)
 
     def predict_proba(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:

@@ -95,7 +95,7 @@ def options(svm: str, kernel: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("tools")
-@pytest.mark.parametrize("svm, kernel, labels", CASES)
+@pytest.mark.parametrize(("svm", "kernel", "labels"), CASES)
 def test_agrees(svm: str, kernel: str, labels: list[int], tmp_path: Path, blobs: Any) -> None:
     X, y = blobs(len(labels))
     trained = Trained(tmp_path, X, targets(svm, X, y, labels), *options(svm, kernel))
@@ -190,7 +190,7 @@ def test_by_hand(tmp_path: Path) -> None:
         assert machine.predict(np.array(x)) == (1 if score > 0 else -1)
 
 
-@pytest.mark.parametrize("labels, expected", [("1 -1", -1), ("-1 1", 1), ("2 8", 8), ("8 2", 2)])
+@pytest.mark.parametrize(("labels", "expected"), [("1 -1", -1), ("-1 1", 1), ("2 8", 8), ("8 2", 2)])
 def test_a_score_of_zero_is_the_second_label(labels: str, expected: int, tmp_path: Path) -> None:
     text = BINARY.replace("rho 0.25", "rho 0").replace("label 1 -1", f"label {labels}").replace("rbf", "linear")
     assert import_model(written(tmp_path, text)).machine.predict(np.zeros(3)) == expected
@@ -226,12 +226,14 @@ def test_no_vectors_and_no_features(tmp_path: Path) -> None:
     assert (machine.n_vectors, machine.n_features) == (0, 1)
     assert machine.predict(np.zeros((2, 1))).tolist() == [1.5, 1.5]
     machine = import_model(written(tmp_path, ONE_CLASS.replace(" 2:3", ""))).machine
-    assert machine.n_features == 1 and machine.decision(np.ones(1)) == -0.5
+    assert machine.n_features == 1
+    assert machine.decision(np.ones(1)) == -0.5
 
 
 def test_wide_vectors_are_sparse(tmp_path: Path) -> None:
     wide = import_model(written(tmp_path, BINARY.replace("3:-2", "2147483646:-2"))).machine
-    assert sparse.issparse(wide.points) and wide.n_features == 2**31 - 2
+    assert sparse.issparse(wide.points)
+    assert wide.n_features == 2**31 - 2
     assert not sparse.issparse(import_model(written(tmp_path, BINARY)).machine.points)
     for kernel in ("rbf", "linear"):
         text = BINARY.replace("3:-2", "500:-2").replace("rbf", kernel)
@@ -249,6 +251,6 @@ def test_paths(tmp_path: Path) -> None:
         import_model(tmp_path / "none")
     with pytest.raises((IsADirectoryError, PermissionError)):
         import_model(tmp_path)
-    if os.path.exists("/dev/zero"):
+    if Path("/dev/zero").exists():
         with pytest.raises(FormatError, match="not a regular file"):
             import_model("/dev/zero")

@@ -40,7 +40,8 @@ def test_one_vs_rest(n_classes: int, inner: Any, container: Any, blobs: Any, ass
     machine = import_model(model).machine
     union = np.unique(np.concatenate([X[one.support_] for one in model.estimators_]), axis=0)
     assert machine.n_vectors == len(union)
-    assert machine.head.n_scores == len(model.estimators_) and machine.gammas is None
+    assert machine.head.n_scores == len(model.estimators_)
+    assert machine.gammas is None
     assert_same(model, machine, container(X + 0.1))
 
 
@@ -224,7 +225,7 @@ def test_slimsvm_objects_come_back(blobs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "model, name", [(DecisionTreeClassifier(), "DecisionTreeClassifier"), (3, "int"), (None, "None")]
+    ("model", "name"), [(DecisionTreeClassifier(), "DecisionTreeClassifier"), (3, "int"), (None, "None")]
 )
 def test_anything_else(model: Any, name: str) -> None:
     with pytest.raises(UnsupportedModelError, match=f"model must be a fitted SVC.*LIBSVM.*Got {name}"):

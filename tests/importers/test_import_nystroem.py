@@ -69,7 +69,8 @@ def test_classifiers(last: Any, n_classes: int, blobs: Any, assert_same: Any) ->
     X, y = blobs(n_classes)
     model = folded(last, X, np.array(["x", "y", "z"])[y])
     imported = import_model(model)
-    assert imported.steps == () and imported.machine.n_vectors == 20
+    assert imported.steps == ()
+    assert imported.machine.n_vectors == 20
     assert imported.name == model.steps[-1][0]
     assert_same(model, imported.machine, X + 0.1)
 

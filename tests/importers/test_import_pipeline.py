@@ -58,7 +58,8 @@ def test_affine_steps_fold(step: Any, last: Any, blobs: Any, assert_same: Any) -
     X = 5 * X + 3
     model = make_pipeline(before(step, X), last).fit(X, y)
     kept = import_model(model)
-    assert [name for name, _ in kept.steps] == [model.steps[0][0]] and kept.machine.input_map is None
+    assert [name for name, _ in kept.steps] == [model.steps[0][0]]
+    assert kept.machine.input_map is None
     folded = import_model(model, fold=True)
     assert folded.steps == ()
     assert_same(model, folded.machine, X + 0.1)
@@ -79,7 +80,8 @@ def test_chain_of_affine_steps(blobs: Any, assert_same: Any) -> None:
         MinMaxScaler(), StandardScaler(), PCA(n_components=5, whiten=True), RobustScaler(), PCA(n_components=4), SVC()
     ).fit(100 * X, y)
     machine = import_model(model, fold=True).machine
-    assert machine.n_features == 6 and machine.points.shape[1] == 4
+    assert machine.n_features == 6
+    assert machine.points.shape[1] == 4
     assert_same(model, machine, 100 * X + 1)
 
 
@@ -115,7 +117,8 @@ def test_pipelines_inside(blobs: Any, assert_same: Any) -> None:
     inner = Pipeline([("norm", Normalizer()), ("scale", StandardScaler()), ("svc", SVC())])
     model = Pipeline([("scale", StandardScaler()), ("inner", inner)]).fit(X, y)
     imported = import_model(model, fold=True)
-    assert [name for name, _ in imported.steps] == ["scale", "inner-norm"] and imported.name == "svc"
+    assert [name for name, _ in imported.steps] == ["scale", "inner-norm"]
+    assert imported.name == "svc"
     front = Pipeline(list(imported.steps))
     assert_same(inner[1:], imported.machine, front.transform(X))
     plain = Pipeline([("scale", StandardScaler()), ("inner", make_pipeline(PCA(2), SVC()))]).fit(X, y)

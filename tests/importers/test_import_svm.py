@@ -32,7 +32,7 @@ def fitted(cls: type[Any], X: Any, y: Any, **parameters: Any) -> Any:
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["kernel"])
-@pytest.mark.parametrize("cls, n_classes", TASKS)
+@pytest.mark.parametrize(("cls", "n_classes"), TASKS)
 def test_agrees(cls: Any, n_classes: int, kernel: Any, container: Any, blobs: Any, assert_same: Any) -> None:
     X, y = blobs(n_classes or 2)
     y = y if n_classes else np.sin(X[:, 0]) + X[:, 1]
@@ -51,7 +51,7 @@ def test_gamma_is_the_fitted_one(gamma: Any, blobs: Any, assert_same: Any) -> No
     assert_same(model, machine, X)
 
 
-@pytest.mark.parametrize("shape, break_ties", [("ovr", False), ("ovr", True), ("ovo", False)])
+@pytest.mark.parametrize(("shape", "break_ties"), [("ovr", False), ("ovr", True), ("ovo", False)])
 def test_decision_shape_and_ties(shape: str, break_ties: bool, blobs: Any, assert_same: Any) -> None:
     X, y = blobs(5, n_samples=200)
     model = SVC(decision_function_shape=shape, break_ties=break_ties).fit(X, y)
@@ -77,7 +77,7 @@ def test_weights(blobs: Any, assert_same: Any) -> None:
     assert_same(model, import_model(model).machine, X)
 
 
-@pytest.mark.parametrize("n_classes, bound", [(2, 1e-12), (3, 1e-12), (5, 1e-12)])
+@pytest.mark.parametrize(("n_classes", "bound"), [(2, 1e-12), (3, 1e-12), (5, 1e-12)])
 def test_probabilities(n_classes: int, bound: float, blobs: Any) -> None:
     X, y = blobs(n_classes)
     with warnings.catch_warnings():
@@ -160,7 +160,7 @@ def test_subclass(blobs: Any, assert_same: Any) -> None:
     assert_same(model, import_model(model).machine, X)
 
 
-@pytest.mark.parametrize("name, n_classes", [("SVC", 2), ("SVC", 3), ("NuSVC", 2), ("SVR", 0), ("NuSVR", 0)])
+@pytest.mark.parametrize(("name", "n_classes"), [("SVC", 2), ("SVC", 3), ("NuSVC", 2), ("SVR", 0), ("NuSVR", 0)])
 def test_scikit_learn_intelex(name: str, n_classes: int, blobs: Any) -> None:
     svm = pytest.importorskip("sklearnex.svm")
     X, y = blobs(n_classes or 2)
@@ -188,7 +188,7 @@ def test_scores_of_pairs_by_hand(blobs: Any) -> None:
             assert scores[row, column] == pytest.approx(total, abs=1e-12)
 
 
-@pytest.mark.parametrize("name, n_train", [("usps", 600), ("spambase", 500)])
+@pytest.mark.parametrize(("name", "n_train"), [("usps", 600), ("spambase", 500)])
 def test_real_data(name: str, n_train: int, shared_data: Any, assert_same: Any) -> None:
     data = shared_data(name)
     X, y = (data[key] if key in data else data[f"{key}_train"] for key in ("X", "y"))
@@ -197,5 +197,6 @@ def test_real_data(name: str, n_train: int, shared_data: Any, assert_same: Any) 
     X /= np.maximum(np.abs(X).max(axis=0), 1e-12)
     model = SVC(C=10.0).fit(X[:n_train], y[rows[:n_train]])
     machine = import_model(model).machine
-    assert isinstance(machine.answer, Classes) and machine.answer.n_classes == len(model.classes_)
+    assert isinstance(machine.answer, Classes)
+    assert machine.answer.n_classes == len(model.classes_)
     assert_same(model, machine, X[n_train:])

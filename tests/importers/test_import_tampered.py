@@ -98,7 +98,7 @@ def test_gamma(kind: str, gamma: Any) -> None:
         import_model(model)
 
 
-@pytest.mark.parametrize("parameter, value", [("coef0", np.nan), ("coef0", "1"), ("degree", -1), ("degree", None)])
+@pytest.mark.parametrize(("parameter", "value"), [("coef0", np.nan), ("coef0", "1"), ("degree", -1), ("degree", None)])
 @pytest.mark.parametrize("kind", ["binary SVC", "SVR"])
 def test_kernel_parameters(kind: str, parameter: str, value: Any) -> None:
     model = MODELS[kind]().set_params(kernel="poly")
@@ -151,7 +151,7 @@ def test_public_and_private_disagree() -> None:
         import_model(model)
 
 
-@pytest.mark.parametrize("shape, break_ties", [("ovx", False), (None, False), ("ovo", True)])
+@pytest.mark.parametrize(("shape", "break_ties"), [("ovx", False), (None, False), ("ovo", True)])
 def test_decision_shape(shape: Any, break_ties: bool) -> None:
     model = MODELS["three-class SVC"]()
     model.decision_function_shape, model.break_ties = shape, break_ties
@@ -170,7 +170,7 @@ def test_kernel_ridge(name: str, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize(
-    "step, name",
+    ("step", "name"),
     [(0, "mean_"), (0, "scale_"), (1, "components_"), (1, "normalization_"), (2, "coef_"), (2, "intercept_")],
 )
 def test_pipeline(step: int, name: str, damage: str) -> None:

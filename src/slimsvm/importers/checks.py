@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers.base import name_of
 from slimsvm.kernels import ALIASES, KERNELS, Kernel, make_kernel
@@ -86,11 +86,6 @@ def matrix(model: Any, name: str) -> Any:
         _finite(model, name, value.data)
         return compact(value)
     return _finite(model, name, value)
-
-
-def is_sparse(value: Any) -> bool:
-    """Whether the value is a matrix of scipy.sparse."""
-    return bool(sparse.issparse(value))
 
 
 def compact(points: Any) -> Any:

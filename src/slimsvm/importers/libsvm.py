@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     n_features : the width of the data; the largest index in the file if left out.
     """
     source = os.fspath(path)
-    with open(source, "rb") as file:
+    with Path(source).open("rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise FormatError(f"{source}, line 0: this is not a regular file.")
         data = file.read()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
@@ -41,7 +41,7 @@ def import_linear_regressor(model: Any, request: Request) -> Imported:
     _require_welcome(model, request)
     shape = checks.shape_of(model, "coef_")
     weights = _weights(model, shape[0] if len(shape) == 2 else None)
-    flat = len(shape) < 2 or checks.is_sparse(model.coef_)  # SGDRegressor's vector is a row once it is made sparse
+    flat = len(shape) < 2 or is_sparse(model.coef_)  # SGDRegressor's vector is a row once it is made sparse
     intercept = checks.one_or_more(model, "intercept_", len(weights))
     return Imported(_machine(model, weights, intercept, Value(flat=flat), None))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
 from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
@@ -125,7 +125,7 @@ def _shared(
     """The machine of all members, with widths by point only where they differ."""
     mixed = len(set(gammas.tolist())) > 1
     kernel = members[0].kernel if mixed or not len(gammas) else _with_gamma(members[0].kernel, float(gammas[0]))
-    points = checks.compact(points) if checks.is_sparse(points) else points
+    points = checks.compact(points) if is_sparse(points) else points
     return replace(
         members[0],
         kernel=kernel,

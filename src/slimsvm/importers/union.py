@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slimsvm._record import FloatArray, frozen_csr
-from slimsvm.importers.checks import is_sparse
+from slimsvm._record import FloatArray, frozen_csr, is_sparse
 
 Rows = NDArray[np.intp]
 
