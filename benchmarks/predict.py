@@ -19,7 +19,7 @@ from typing import Any
 
 from peers import PEERS, SLIMSVM, Predict, built
 from problems import Problem, problems
-from report import FULL_BATCH, Row, Target, duration, fractions, make_row, table, targets
+from report import FULL_BATCH, Row, Target, duration, fractions, make_row, summary, table, targets
 from single import decision_overhead, extra_memory
 from timing import Limit, Timing, limit, measure
 
@@ -54,6 +54,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for one measurement; one run in any case")
     parser.add_argument("--json", type=Path, help="write everything to this file")
+    parser.add_argument("--markdown", type=Path, help="write the summary to this file")
     parser.add_argument("--csv", type=Path, help="write the measurements to this file")
     return parser.parse_args()
 
@@ -142,6 +143,8 @@ def write(
             writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
             writer.writeheader()
             writer.writerows(asdict(row) for row in rows)
+    if options.markdown and rows:
+        options.markdown.write_text("\n".join(summary(rows, limits, overhead, memory)) + "\n", encoding="utf-8")
     if options.json:
         everything: dict[str, Any] = {
             "library": SLIMSVM,
