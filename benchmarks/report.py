@@ -132,8 +132,9 @@ def faster(what: str, own: Row, other: Row, least: float) -> Target:
 def summary(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timing], memory: int) -> Iterator[str]:
     """The largest batch in float32 as a Markdown table: the one that the project's README shows."""
     largest = max(row.batch for row in rows)
-    yield f"| {largest:,} rows, float32 | vectors × features | µs per row | × scikit-learn | × intelex | × ONNX Runtime | of the limit |"
-    yield "|---|---|---|---|---|---|---|"
+    heads = ("vectors × features", "µs per row", "× scikit-learn", "× intelex", "× ONNX Runtime", "of the limit")
+    yield f"| {largest:,} rows, float32 | {' | '.join(heads)} |"
+    yield "|---" * (1 + len(heads)) + "|"
     for own in (r for r in rows if (r.library, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
         others = (("float64", SKLEARN), ("float32", INTELEX), ("float32", ONNX))
         found = [find(rows, largest, precision, library, own.problem) for precision, library in others]
@@ -142,6 +143,6 @@ def summary(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timin
         reached = f"{scores.fraction(limits):.2f}" if scores else "–"
         size = f"{own.n_vectors:,} × {own.n_features}"
         yield f"| {own.problem} | {size} | {own.best / largest * 1e6:.3f} | {' | '.join(ratios)} | {reached} |"
-    best = min(timing.best for timing in overhead.values())
-    yield f"\nOne `machine_.decision(x)` costs {best * 1e6:.1f} µs beside its arithmetic; predicting a million rows of 64 features"
-    yield f"with 2,600 vectors adds {memory / 2**20:.0f} MiB to the memory in use."
+    best = min(timing.best for timing in overhead.values()) * 1e6
+    yield f"\nOne `machine_.decision(x)` costs {best:.1f} µs beside its arithmetic; predicting a million rows of 64"
+    yield f"features with 2,600 vectors adds {memory / 2**20:.0f} MiB to the memory in use."

@@ -8,15 +8,15 @@
 namespace {
 
 // 2^u = 2^k · P(u − k), k the nearest integer; P is the minimax polynomial of relative error 1.9e-9 (float, degree 6)
-// or 3.1e-18 (double, degree 11) on [−1/2, 1/2]. Arguments below the smallest normal exponent are raised to it, so the
-// result is never denormal (which would be slow) and at most 1.2e-38 or 2.2e-308 too large.
+// or 3.1e-18 (double, degree 11) on [−1/2, 1/2]. Arguments are raised to `least`, one below the smallest normal exponent:
+// there P is exactly 1, whose exponent then becomes zero, so that all that underflows is exactly 0.
 template <class T>
 struct Exp2Table;
 
 template <>
 struct Exp2Table<float> {
     static constexpr int degree = 6, mantissa = 23;
-    static constexpr float least = -126.0f, round = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
+    static constexpr float least = -127.0f, round = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
     static constexpr float polynomial[degree + 1] = {1.5345812e-4f,   1.339993122e-3f, 9.618488957e-3f, 5.550328777e-2f,
                                                      2.402264689e-1f, 6.931472057e-1f, 1.0f};
 };
@@ -24,7 +24,7 @@ struct Exp2Table<float> {
 template <>
 struct Exp2Table<double> {
     static constexpr int degree = 11, mantissa = 52;
-    static constexpr double least = -1022.0, round = 6755399441055744.0;  // 1.5 · 2^52
+    static constexpr double least = -1023.0, round = 6755399441055744.0;  // 1.5 · 2^52
     static constexpr double polynomial[degree + 1] = {
         4.4352807902446588162e-10, 7.0741056308451356638e-9, 1.0178198034322162877e-7, 1.3215433089567294278e-6,
         1.525273348995851515e-5,   1.5403530462514668279e-4, 1.3333558146789952575e-3, 9.6181291075883350393e-3,

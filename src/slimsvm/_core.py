@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,8 @@ else:
 
 SMALL_WORK = 4e6  # multiplications below which threads cost more than they give
 SPARSE_DENSITY = 1 / 16  # of points, below which they are evaluated through an inverted index
+LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which sums instead of differences of coordinates lose digits
+DENSE_VALUES = 2**26  # coordinates up to which thin points are made dense for the sake of accuracy
 
 
 def plan(
@@ -58,11 +61,16 @@ def plan(
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
     They return the number of rows that hold a NaN or an infinity or whose squares overflow; the first output of such a
-    row is NaN.
+    row is NaN. None where the core has no accurate way: thin points of a radial kernel that are far from the origin.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
-    if is_sparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p:
+    thin = is_sparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p
+    if thin and kernel.largest_exponent(points, gammas) > LARGEST_EXPONENT:
+        if m * p > DENSE_VALUES:
+            return None
+        thin = False
+    if thin:
         parts |= {"values": points.data, "columns": points.indices, "starts": points.indptr}
         in_float = False  # these are not centred, and memory, not arithmetic, is what they wait for
     else:
@@ -97,8 +105,10 @@ def gram(
 
 def threads(n_jobs: int | None) -> int:
     """joblib's meaning of `n_jobs`: None is one, unless a `parallel_config` says otherwise; −1 is all cores."""
-    if isinstance(n_jobs, int) and n_jobs > 0:
-        return n_jobs
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
+    if n_jobs is not None and n_jobs > 0:
+        return min(int(n_jobs), os.cpu_count() or 1)  # more threads than cores give nothing
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))

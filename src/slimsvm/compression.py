@@ -34,7 +34,7 @@ def compress(
     n_jobs : int, default=None
         The number of threads that the estimator predicts with.
     precision : {"auto", "float32", "float64"}, default="auto"
-        What the estimator computes float32 data in.
+        What the estimator computes in; "auto" takes float32 for float32 data where rounding is harmless.
 
     Returns
     -------

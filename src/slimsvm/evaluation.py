@@ -29,8 +29,9 @@ BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB o
 FLOAT32_ERROR = 4e-6  # float32 serves where its kernel values are off by no more than this …
 FLOAT32_TOLERANCE = 0.01  # … and its rounding bound is below this share of a typical score
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)  # in native byte order
-WIDEST_WEIGHTS = 2**24  # features up to which a linear machine's weights are summed up; sparse data may have more
+FLOAT32_RANGE = 1e-30, 1e30  # what coefficients, coordinates and kernel values must lie in for float32
 PROBES = 256  # points on which a typical score is measured
+NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate
 
 
 class Evaluator:
@@ -43,13 +44,15 @@ class Evaluator:
         self.gammas, self.input_map = gammas, input_map
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
-        self._n_sums = self._sums_shape[0] * self._sums_shape[1]
+        self.n_sums = self._sums_shape[0] * self._sums_shape[1]
         self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
         self._is_linear_head = isinstance(head, LinearHead)
         self._plans: dict[tuple[bool, bool], Any] = {}
 
-    def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
-        """The head's scores (n, s), of one sample (d,) too."""
+    def scores(
+        self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto", first_row: int = 0
+    ) -> FloatArray:
+        """The head's scores (n, s), of one sample (d,) too; errors count rows from `first_row`."""
         if type(X) is not np.ndarray or (X.dtype is not FLOAT64 and X.dtype is not FLOAT32):
             X = _canonical_csr(X) if is_sparse(X) else _float_array(X)
         shape = X.shape
@@ -61,40 +64,48 @@ class Evaluator:
         if precision not in PRECISIONS:
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
         if _core.available:
-            return self._native_scores(X, n_jobs, precision)
-        return self._numpy_scores(X if len(shape) == 2 else X[None])
+            return self._native_scores(X, n_jobs, precision, first_row)
+        return self._numpy_scores(X if len(shape) == 2 else X[None], first_row)
 
-    def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision) -> FloatArray:
-        in_float = precision == "float32" or (precision == "auto" and X.dtype is FLOAT32 and self._float32_serves)
+    def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
+        in_float = precision == "float32" or (precision == "auto" and X.dtype == FLOAT32 and self._float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
-        threads = 1 if n * self._row_work < _core.SMALL_WORK else _core.threads(n_jobs)
-        out = np.empty((n, self._n_sums))
+        small = n_jobs is None and n * self._row_work < _core.SMALL_WORK
+        threads = 1 if small else _core.threads(n_jobs)
+        out = np.empty((n, self.n_sums))
         if type(X) is np.ndarray:
             plan = self._plans.get((in_float, False)) or self._make_plan(in_float, False)
+            if plan is NO_PLAN:
+                return self._numpy_scores(X if X.ndim == 2 else X[None], first_row)
             bad = plan.run(X, out, threads)
         else:
             plan = self._plans.get((in_float, True)) or self._make_plan(in_float, True)
+            if plan is NO_PLAN:
+                return self._numpy_scores(X, first_row)
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
             bad = plan.run_csr(X.data, columns, starts, out, threads)
+        if in_float and not np.isfinite(out).all() and not bad:  # beyond float32's range, and maybe not float64's
+            return self._native_scores(X, n_jobs, "float64", first_row)
         scores = out if self._is_linear_head else self.head.combine(out.reshape(n, *self._sums_shape))
         if bad:
-            self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores)
+            self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores, first_row)
         return scores
 
-    def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray) -> None:
+    def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray, first_row: int) -> None:
         """Rows that the core gave up: an error if they are not finite, else (their squares overflow) another way."""
-        _check_finite(X[rows], rows)
-        scores[rows] = self._numpy_scores(X[rows])
+        _check_finite(X[rows], rows + first_row)
+        scores[rows] = self._numpy_scores(X[rows], first_row)
 
     def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
         points, gammas = self.points, self.gammas
         coef: FloatArray | None = self.head.coef
-        if isinstance(self.kernel, Linear) and points.shape[1] <= WIDEST_WEIGHTS:
+        if isinstance(self.kernel, Linear) and self.n_sums * points.shape[1] <= stored_values(points):
             points, gammas, coef = self._weights, None, None
         start = self.head.intercept if self._is_linear_head else None
         plan = _core.plan(
             self.kernel, points, gammas, coef, start, self.head.blocks, self.input_map, in_float, for_sparse
         )
+        plan = NO_PLAN if plan is None else plan
         self._plans[in_float, for_sparse] = plan
         return plan
 
@@ -120,8 +131,13 @@ class Evaluator:
         if is_sparse(self.points) or not self.head.n_points:
             return False
         eps = float(np.finfo(np.float32).eps)
+        least, most = FLOAT32_RANGE
         probes = self.points[:: max(1, self.head.n_points // PROBES)]
         K = self.kernel.gram_numpy(probes, self.points, self.gammas)
+        coef = np.abs(self.head.coef)
+        sizes_fit = max(np.abs(K).max(), np.abs(self.points).max(), coef.max()) < most
+        if not sizes_fit or coef[coef > 0].min(initial=1.0) < least:
+            return False
         typical = np.sqrt(np.mean(np.square(self.head.scores(K)), axis=0))
         sizes = np.stack([np.abs(self.head.coef[block]).sum(axis=0) for block in self._block_slices])[None]
         total = (self.head.combine(sizes) - self.head.combine(np.zeros_like(sizes)))[0]
@@ -129,18 +145,23 @@ class Evaluator:
         accurate = eps * self.kernel.amplification(self.points, self.gammas) <= FLOAT32_ERROR
         return accurate and bool((bound <= FLOAT32_TOLERANCE * typical).all())
 
-    def _numpy_scores(self, X: Matrix) -> FloatArray:
+    def _numpy_scores(self, X: Matrix, first_row: int) -> FloatArray:
         sums = np.empty((X.shape[0], *self._sums_shape))
         step = max(1, BLOCK_VALUES // max(1, self.head.n_points))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
-            _check_finite(rows, np.arange(start, start + rows.shape[0]))
+            _check_finite(rows, first_row + np.arange(start, start + rows.shape[0]))
             if self.input_map is not None:
                 rows = self.input_map.apply(rows)
             K = self.kernel.gram_numpy(rows, self.points, self.gammas)
             for g, block in enumerate(self._block_slices):
                 sums[start : start + step, g] = K[:, block] @ self.head.coef[block]
         return self.head.combine(sums)
+
+
+def stored_values(points: Any) -> int:
+    """The numbers that dense or CSR points hold."""
+    return int(points.nnz if is_sparse(points) else points.size)
 
 
 def _canonical_csr(X: Any) -> Any:

@@ -6,6 +6,7 @@ a head that turns kernel values into scores, and an answer that turns scores int
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr
+from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_sparse
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
 from slimsvm.evaluation import Evaluator, Precision
@@ -22,6 +23,9 @@ from slimsvm.heads import Head, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
+
+WIDEST = 2**31 - 1  # features: their indices have 32 bits
+CHUNK_VALUES = 2**20  # sums of a head held at a time: 8 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,8 @@ class KernelMachine(Record):
                 f"points of KernelMachine must be (m, p) with m = {self.head.n_points}, the head's coefficients. "
                 f"Got {points.shape}."
             )
+        if points.shape[1] > WIDEST:
+            raise ValueError(f"points of KernelMachine may have at most {WIDEST} columns. Got {points.shape[1]}.")
         if not np.isfinite(points.data if sparse.issparse(points) else points).all():
             raise ValueError("points of KernelMachine must be finite.")
         if self.gammas is not None:
@@ -122,13 +128,29 @@ class KernelMachine(Record):
 
     def decision(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """What `decision_function` returns; of one sample x (d,), one number or one row."""
-        decisions = self.answer.decision(self._evaluator.scores(X, n_jobs, precision), self._pairwise)
+        decisions = self._in_chunks(self._decisions, X, n_jobs, precision)
         return decisions[0] if _is_one(X) else decisions
 
     def predict(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
-        answers = self._answers(self._evaluator.scores(X, n_jobs, precision))
+        answers = self._in_chunks(self._answers, X, n_jobs, precision)
         return answers[0] if _is_one(X) else answers
+
+    def _in_chunks(
+        self, finish: Callable[[FloatArray], NDArray[Any]], X: Matrix, n_jobs: int | None, precision: Precision
+    ) -> NDArray[Any]:
+        """`finish` of the scores, over so many rows at a time that the scores of all are never held."""
+        evaluator = self._evaluator
+        step = max(1, CHUNK_VALUES // max(1, evaluator.n_sums))
+        if not hasattr(X, "shape") or len(X.shape) != 2 or X.shape[0] <= step:
+            return finish(evaluator.scores(X, n_jobs, precision))
+        if is_sparse(X):
+            X = X.tocsr()
+        starts = range(0, X.shape[0], step)
+        return np.concatenate([finish(evaluator.scores(X[a : a + step], n_jobs, precision, a)) for a in starts])
+
+    def _decisions(self, scores: FloatArray) -> NDArray[Any]:
+        return self.answer.decision(scores, self._pairwise)
 
     def _answers(self, scores: FloatArray) -> NDArray[Any]:
         if self.calibration is not None and self.calibration.decides:
@@ -139,7 +161,7 @@ class KernelMachine(Record):
         """P (n, k), a column per class; of one sample x (d,), (k,)."""
         if self.calibration is None:
             raise AttributeError("This machine has no calibration, and so no probabilities.")
-        probabilities = self._probabilities(self._evaluator.scores(X, n_jobs, precision))
+        probabilities = self._in_chunks(self._probabilities, X, n_jobs, precision)
         return probabilities[0] if _is_one(X) else probabilities
 
     def _probabilities(self, scores: FloatArray) -> FloatArray:

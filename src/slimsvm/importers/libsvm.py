@@ -54,10 +54,12 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     n_features : the width of the data; the largest index in the file if left out.
     """
     source = os.fspath(path)
-    with Path(source).open("rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise FormatError(f"{source}, line 0: this is not a regular file.")
-        data = file.read()
+    mode = Path(source).stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for; a folder has its own error
+        raise FormatError(f"{source}, line 0: this is not a regular file.")
+    data = Path(source).read_bytes()
+    if data[8:32].startswith(b'{"__metadata__":{"slimsv'):
+        raise FormatError(f"{source}, line 1: this is a .slim file and no LIBSVM model. Read it with slimsvm.load.")
     text = parse(data, str(source))
     kernel, (head, answer, calibration) = _kernel(text), _meaning(text)
     points = _points(text, _width(text, n_features), len(data))

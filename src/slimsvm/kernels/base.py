@@ -62,7 +62,7 @@ class Kernel(Record):
         dtype = _common_dtype(X, Z)
         if _core.available and not is_sparse(X) and not is_sparse(Z):
             K, n_bad = _core.gram(self, X.astype(dtype, copy=False), Z.astype(dtype, copy=False), gammas)
-            if n_bad:  # rows whose squares overflow
+            if n_bad and K.shape[1]:  # rows whose squares overflow
                 rows = np.flatnonzero(np.isnan(K[:, 0]))
                 K[rows] = self.gram_numpy(X[rows], Z, gammas)
             return K
@@ -95,6 +95,13 @@ class Kernel(Record):
             return np.asarray(geometry.dense(slope @ Z), dtype=dtype)
         pull = geometry.dense(X) * slope.sum(axis=1)[:, None]
         return np.asarray(2.0 * (pull - geometry.dense(slope @ Z)), dtype=dtype)
+
+    def largest_exponent(self, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> float:
+        """The largest γ‖z‖² or γ‖z‖₁ of a radial kernel, without centring; 0 for the others."""
+        if self.geometry == "dot":
+            return 0.0
+        sizes = abs(Z).sum(axis=1) if self.geometry == "manhattan_distance" else geometry.row_norms(Z)
+        return float(np.max((self.gamma if gammas is None else gammas) * np.asarray(sizes).ravel(), initial=0.0))
 
     def amplification(self, Z: NDArray[Any], gammas: NDArray[np.float64] | None = None) -> float:
         """How many roundings of the points' coordinates a kernel value may be off by: |∂k| for a relative change of z.
