@@ -35,7 +35,8 @@ sanitize: $(VENV)/installed-test
 	  -C cmake.define.SLIM_SANITIZE=address,undefined -C build-dir=build/sanitize-objects .
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
-	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/contracts
+	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
+	  tests/contracts
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/build-tools
