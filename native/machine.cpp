@@ -166,9 +166,9 @@ private:
             const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
             Out* at = out + begin * width;
             evaluate(plan, rows, state.scratch.get(), at, n * width);
-            if (all_finite(state.norms.get(), n)) return;
+            if (all_finite(state.norms.get(), n) && all_finite(at, n * width)) return;
             for (Index r = 0; r < n; ++r)
-                if (!std::isfinite(state.norms[r])) {
+                if (!std::isfinite(state.norms[r]) || !all_finite(at + r * width, width)) {
                     if (width > 0) at[r * width] = std::numeric_limits<Out>::quiet_NaN();
                     ++flagged;
                 }
@@ -290,7 +290,7 @@ private:
                 kernels<T>().finish(plan, state.u.get(), state.scratch.get(), at);
                 if (plan.q == 0)
                     for (Index i = 0; i < width; ++i) at[i] += machine.start_[i];
-                if (!std::isfinite(norm)) {
+                if (!std::isfinite(norm) || !all_finite(at, width)) {
                     if (width > 0) at[0] = std::numeric_limits<double>::quiet_NaN();
                     ++flagged;
                 }

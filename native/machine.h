@@ -50,8 +50,8 @@ struct CsrRows {
 class Machine {
 public:
     virtual ~Machine() = default;
-    // out is [n][G][q], or [n][m] kernel values. Rows with a NaN or an infinity, or whose squares overflow, get a NaN
-    // as their first output; their number is returned. Throws std::invalid_argument for a malformed CSR matrix.
+    // out is [n][G][q], or [n][m] kernel values. Rows with a NaN or an infinity, or whose squares or outputs overflow, get
+    // a NaN as their first output; their number is returned. Throws std::invalid_argument for a malformed CSR matrix.
     virtual Index run(const DenseRows& rows, double* out, int threads) const = 0;
     virtual Index run(const CsrRows& rows, double* out, int threads) const = 0;
     // Kernel values [n][m] in the machine's own precision.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -69,8 +70,17 @@ def test_float32_is_not_taken_beyond_its_range(degree: int, scale: float) -> Non
     rng = np.random.default_rng(2)
     X = (rng.normal(size=(40, 3)) * scale).astype(np.float32)
     ridge = KernelRidge(kernel="poly", degree=degree, gamma=1.0).fit(X.astype(np.float64), rng.normal(size=40))
-    exact = ridge.predict(X.astype(np.float64))
-    np.testing.assert_allclose(slimsvm.compress(ridge).predict(X), exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())
+    slim = slimsvm.compress(ridge)
+    np.testing.assert_array_equal(slim.predict(X), slim.predict(X.astype(np.float64)))
+    largest = np.abs(ridge.dual_coef_).sum() * slim.machine_.kernel.diagonal(X.astype(np.float64)).max()
+    assert np.abs(slim.predict(X) - ridge.predict(X.astype(np.float64))).max() <= 1e-9 * largest
+
+
+def test_rows_beyond_the_range_of_float32_are_computed_in_float64() -> None:
+    """The machine is tame and one row is not: its kernel value is 1e60."""
+    machine = KernelMachine(Polynomial(1.0, 0.0, 3), [[1.0], [2.0]], LinearHead([[1.0], [1.0]], [0.0]), Value())
+    X = np.array([[1.0], [1e20], [2.0]], dtype=np.float32)
+    np.testing.assert_allclose(machine.predict(X, precision="float32"), 9.0 * X[:, 0].astype(float) ** 3, rtol=1e-5)
 
 
 def test_what_underflows_is_zero() -> None:
@@ -95,7 +105,9 @@ def test_chunks_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch) -> No
     X, y = make_blobs(300, centers=4, cluster_std=3.0, random_state=0)
     machine = slimsvm.compress(SVC().fit(X, y)).machine_
     whole = machine.decision(X), machine.predict(X)
-    monkeypatch.setattr("slimsvm.machine.CHUNK_VALUES", 100)
+    monkeypatch.setattr("slimsvm.evaluation.CHUNK_VALUES", 100)
+    machine = pickle.loads(pickle.dumps(machine))  # the same machine with an evaluator of its own
+    assert machine._evaluator.chunk_rows < 20
     for rows in (X, sparse.csr_array(X), np.asfortranarray(X)):
         np.testing.assert_allclose(machine.decision(rows), whole[0], atol=1e-9)
         np.testing.assert_array_equal(machine.predict(rows), whole[1])

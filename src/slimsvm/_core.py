@@ -60,8 +60,8 @@ def plan(
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
-    They return the number of rows that hold a NaN or an infinity or whose squares overflow; the first output of such a
-    row is NaN. None where the core has no accurate way: thin points of a radial kernel that are far from the origin.
+    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow; the first output
+    of such a row is NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))

@@ -25,6 +25,7 @@ from slimsvm.kernels.geometry import Matrix, check_csr
 Precision = Literal["auto", "float32", "float64"]
 PRECISIONS = get_args(Precision)
 
+CHUNK_VALUES = 2**20  # sums that the head makes answers of at a time: 8 MiB
 BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB of float64
 FLOAT32_ERROR = 4e-6  # float32 serves where its kernel values are off by no more than this …
 FLOAT32_TOLERANCE = 0.01  # … and its rounding bound is below this share of a typical score
@@ -45,6 +46,7 @@ class Evaluator:
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
         self.n_sums = self._sums_shape[0] * self._sums_shape[1]
+        self.chunk_rows = max(1, CHUNK_VALUES // max(1, self.n_sums))
         self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
         self._is_linear_head = isinstance(head, LinearHead)
         self._plans: dict[tuple[bool, bool], Any] = {}
@@ -68,10 +70,9 @@ class Evaluator:
         return self._numpy_scores(X if len(shape) == 2 else X[None], first_row)
 
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
-        in_float = precision == "float32" or (precision == "auto" and X.dtype == FLOAT32 and self._float32_serves)
+        in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self._float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
-        small = n_jobs is None and n * self._row_work < _core.SMALL_WORK
-        threads = 1 if small else _core.threads(n_jobs)
+        threads = 1 if n_jobs is None and n * self._row_work < _core.SMALL_WORK else _core.threads(n_jobs)
         out = np.empty((n, self.n_sums))
         if type(X) is np.ndarray:
             plan = self._plans.get((in_float, False)) or self._make_plan(in_float, False)
@@ -84,15 +85,13 @@ class Evaluator:
                 return self._numpy_scores(X, first_row)
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
             bad = plan.run_csr(X.data, columns, starts, out, threads)
-        if in_float and not np.isfinite(out).all() and not bad:  # beyond float32's range, and maybe not float64's
-            return self._native_scores(X, n_jobs, "float64", first_row)
         scores = out if self._is_linear_head else self.head.combine(out.reshape(n, *self._sums_shape))
         if bad:
             self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores, first_row)
         return scores
 
     def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray, first_row: int) -> None:
-        """Rows that the core gave up: an error if they are not finite, else (their squares overflow) another way."""
+        """Rows that the core gave up: an error if they are not finite, else (something overflowed) by NumPy."""
         _check_finite(X[rows], rows + first_row)
         scores[rows] = self._numpy_scores(X[rows], first_row)
 
