@@ -43,6 +43,7 @@ else:
 SMALL_WORK = 4e6  # multiplications below which threads cost more than they give
 SPARSE_DENSITY = 1 / 16  # of points, below which they are evaluated through an inverted index
 LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which sums instead of differences of coordinates lose digits
+CORES = os.cpu_count() or 1
 DENSE_VALUES = 2**26  # coordinates up to which thin points are made dense for the sake of accuracy
 
 
@@ -60,8 +61,8 @@ def plan(
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
-    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow; the first output
-    of such a row is NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
+    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: these start with
+    a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
@@ -99,19 +100,27 @@ def gram(
     """K_ij = k(x_i, z_j) of dense X and Z of one type, (n, m), and how many rows start with a NaN, as in `plan`."""
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
-    n_threads = 1 if out.size * X.shape[1] < SMALL_WORK else threads(None)
-    return out, packed.values(np.ascontiguousarray(X), out, n_threads)
+    return out, packed.values(np.ascontiguousarray(X), out, threads(None, out.size * X.shape[1]))
 
 
-def threads(n_jobs: int | None) -> int:
-    """joblib's meaning of `n_jobs`: None is one, unless a `parallel_config` says otherwise; −1 is all cores."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+def threads(n_jobs: int | None, work: float) -> int:
+    """How many threads serve `work` multiplications: one if they are few, else joblib's meaning of `n_jobs`.
+
+    None is one thread, unless a `parallel_config` says otherwise; −1 is all cores; more than there are give nothing.
+    """
+    if (n_jobs is not None and type(n_jobs) is not int and not _is_whole(n_jobs)) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
+    if work < SMALL_WORK:
+        return 1
     if n_jobs is not None and n_jobs > 0:
-        return min(int(n_jobs), os.cpu_count() or 1)  # more threads than cores give nothing
+        return min(int(n_jobs), CORES)
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def exp2_seconds(in_float: bool, repeats: int = 200) -> float:

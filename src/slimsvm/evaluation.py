@@ -72,7 +72,7 @@ class Evaluator:
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
         in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self._float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
-        threads = 1 if n_jobs is None and n * self._row_work < _core.SMALL_WORK else _core.threads(n_jobs)
+        threads = _core.threads(n_jobs, n * self._row_work)
         out = np.empty((n, self.n_sums))
         if type(X) is np.ndarray:
             plan = self._plans.get((in_float, False)) or self._make_plan(in_float, False)
