@@ -61,7 +61,7 @@ def plan(
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
-    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: these start with
+    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
     a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
     """
     m, p = points.shape
