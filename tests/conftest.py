@@ -1,4 +1,4 @@
-"""What all tests share: the benchmark data beside the project, where it is there."""
+"""What tests share: the benchmark data beside the project, where it is there, and a few prefit estimators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+
+from oracles.trainers import as_machine
+from slimsvm.answers import Classes
+from slimsvm.calibration import Sigmoid
+from slimsvm.estimator import wrap
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -24,3 +32,26 @@ def shared_data() -> Callable[..., dict[str, Any]]:
     spec.loader.exec_module(module)
     load: Callable[..., dict[str, Any]] = module.load
     return load
+
+
+@pytest.fixture(scope="session")
+def iris() -> Any:
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def svc(iris: Any) -> Any:
+    return SVC(gamma=0.25).fit(*iris)
+
+
+@pytest.fixture(scope="session")
+def classifier(svc: Any) -> Any:
+    return wrap(as_machine(svc, Classes(svc.classes_)))
+
+
+@pytest.fixture(scope="session")
+def binary(iris: Any) -> Any:
+    """Two of the classes, with strings for labels and with probabilities."""
+    X, y = iris[0][50:], np.array(["versicolor", "virginica"])[iris[1][50:] - 1]
+    svc = SVC(gamma=0.25).fit(X, y)
+    return X, y, svc, wrap(as_machine(svc, Classes(svc.classes_), calibration=Sigmoid([-2.0], [0.25])))

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from oracles.trainers import ExactOneClassSVM, ExactSVC, ExactSVR, as_machine
 from slimsvm.answers import Classes, Inlier, Value
-from slimsvm.calibration import Sigmoid
 from slimsvm.estimator import (
     MachineEstimator,
     SlimClassifier,
@@ -87,29 +86,6 @@ def test_a_trained_machine_is_saved_and_comes_back_prefit(iris: Any, tmp_path: P
 
 
 # ---------------------------------------------------------------- the prefit estimators
-
-
-@pytest.fixture(scope="module")
-def iris() -> Any:
-    return load_iris(return_X_y=True)
-
-
-@pytest.fixture(scope="module")
-def svc(iris: Any) -> Any:
-    return SVC(gamma=0.25).fit(*iris)
-
-
-@pytest.fixture(scope="module")
-def classifier(svc: Any) -> Any:
-    return wrap(as_machine(svc, Classes(svc.classes_)))
-
-
-@pytest.fixture(scope="module")
-def binary(iris: Any) -> Any:
-    """Two of the classes, with strings for labels and with probabilities."""
-    X, y = iris[0][50:], np.array(["versicolor", "virginica"])[iris[1][50:] - 1]
-    svc = SVC(gamma=0.25).fit(X, y)
-    return X, y, svc, wrap(as_machine(svc, Classes(svc.classes_), calibration=Sigmoid([-2.0], [0.25])))
 
 
 @pytest.fixture(scope="module")

@@ -13,37 +13,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 from oracles.trainers import as_machine
 from slimsvm import estimator as door
 from slimsvm.answers import Classes
-from slimsvm.calibration import Sigmoid
 from slimsvm.estimator import wrap
-
-
-@pytest.fixture(scope="module")
-def iris() -> Any:
-    return load_iris(return_X_y=True)
-
-
-@pytest.fixture(scope="module")
-def svc(iris: Any) -> Any:
-    return SVC(gamma=0.25).fit(*iris)
-
-
-@pytest.fixture(scope="module")
-def classifier(svc: Any) -> Any:
-    return wrap(as_machine(svc, Classes(svc.classes_)))
-
-
-@pytest.fixture(scope="module")
-def binary(iris: Any) -> Any:
-    """Two of the classes, with strings for labels and with probabilities."""
-    X, y = iris[0][50:], np.array(["versicolor", "virginica"])[iris[1][50:] - 1]
-    svc = SVC(gamma=0.25).fit(X, y)
-    return X, y, svc, wrap(as_machine(svc, Classes(svc.classes_), calibration=Sigmoid([-2.0], [0.25])))
 
 
 def frames(X: Any, names: list[str]) -> list[Any]:
