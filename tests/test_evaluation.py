@@ -21,6 +21,7 @@ HEADS = [
     ("linear", 1),
     ("linear", 2),
     ("linear", 5),
+    ("pairs", 3),
     ("pairwise", 2),
     ("pairwise", 3),
     ("pairwise", 4),
@@ -49,7 +50,7 @@ def close(machine: KernelMachine, X: Any, found: Any, expected: Any, tolerance: 
 
 def check_answers(machine: KernelMachine, X: Any, precision: Any) -> None:
     """Decision, labels and probabilities are what the oracle makes of the machine's own scores."""
-    pairwise = machine.head.name == "pairwise"
+    pairwise = machine.head.gives_pairs
     scores = machine.scores(X, precision=precision).tolist()
     expected = answers.decision(machine.answer, scores, pairwise)
     np.testing.assert_allclose(machine.decision(X, precision=precision), expected, rtol=1e-9, atol=1e-12)
@@ -89,7 +90,7 @@ def test_labels_are_the_oracles(kernel: str, rng: np.random.Generator) -> None:
     for _ in range(20):
         machine = random_machine(rng, kernel=kernel, calibration="none")
         X = random_rows(rng, machine, 30)
-        pairwise = machine.head.name == "pairwise"
+        pairwise = machine.head.gives_pairs
         expected = answers.predict(machine.answer, oracle.scores(machine, X), pairwise)
         if machine.answer.name == "value":
             close(machine, X, machine.predict(X), expected, TOLERANCE["float64"])
@@ -123,7 +124,7 @@ def test_sizes_around_the_edges_of_panels(
 @pytest.mark.parametrize("as_sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("precision", TOLERANCE)
 def test_threads_give_the_same_bits(kernel: str, as_sparse: bool, precision: Any, rng: np.random.Generator) -> None:
-    for head in ("linear", "pairwise"):
+    for head in ("linear", "pairs", "pairwise"):
         machine = random_machine(rng, kernel=kernel, head=head, n_vectors=200, n_points_features=6)
         X = random_rows(rng, machine, 5000, precision, as_sparse)
         one = machine.scores(X, n_jobs=1, precision=precision)
@@ -161,7 +162,7 @@ def test_one_sample_gives_one_answer(kernel: str, rng: np.random.Generator) -> N
 @every_kernel
 @pytest.mark.parametrize("as_sparse", [False, True], ids=["dense", "csr"])
 def test_no_rows(kernel: str, as_sparse: bool, rng: np.random.Generator) -> None:
-    for head in ("linear", "pairwise"):
+    for head in ("linear", "pairs", "pairwise"):
         machine = random_machine(rng, kernel=kernel, head=head)
         X = random_rows(rng, machine, 0, as_sparse=as_sparse)
         assert machine.scores(X).shape == (0, machine.head.n_scores)

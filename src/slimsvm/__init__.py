@@ -1,9 +1,10 @@
 """slimsvm: kernel machines with few vectors, evaluated near the limit of the hardware.
 
     import slimsvm
-    fast = slimsvm.compress(svc)          # a fitted scikit-learn SVM, a Pipeline, a LIBSVM model file
-    fast.predict(X)                       # the same answers, much faster
-    fast.save("fast.slim"); slimsvm.load("fast.slim")
+    fast = slimsvm.compress(svc)                   # a fitted scikit-learn SVM, a Pipeline, a LIBSVM model file
+    small = slimsvm.compress(svc, n_vectors=0.05)  # the same with a twentieth of the vectors
+    small.predict(X)
+    small.save("small.slim"); slimsvm.load("small.slim")
 
 Names are loaded when they are first used, so that `import slimsvm` does not pay for scikit-learn.
 """
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from slimsvm._versions import __version__, show_versions
     from slimsvm.compression import compress
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
-    from slimsvm.exceptions import FormatError, SlowCoreWarning, UnsupportedModelError
+    from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
+    from slimsvm.methods.reduced_set import ReducedSetClassifier
 
 __all__ = [
     "FormatError",
+    "Interrupted",
     "KernelMachine",
+    "ReducedSetClassifier",
     "SlimClassifier",
     "SlimOutlierDetector",
     "SlimRegressor",
@@ -40,8 +44,9 @@ _HOMES = {
     "_versions": ("__version__", "show_versions"),
     "compression": ("compress",),
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
-    "exceptions": ("FormatError", "SlowCoreWarning", "UnsupportedModelError"),
+    "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
+    "methods.reduced_set": ("ReducedSetClassifier",),
 }
 
 

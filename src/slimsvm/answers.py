@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
-from slimsvm.heads import Head, PairwiseHead, class_pairs
+from slimsvm.heads import Head, class_pairs
 
 PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
 
 
 class Answer(Record):
-    """The contract of an answer; `pairwise` says that the scores are those of a PairwiseHead."""
+    """The contract of an answer; `pairwise` says that the scores are those of pairs of classes."""
 
     name: ClassVar[str]
 
@@ -79,8 +79,7 @@ class Classes(Answer):
 
     def check(self, head: Head) -> None:
         k = self.n_classes
-        fits = len(head.blocks) == k if isinstance(head, PairwiseHead) else head.n_scores == (1 if k == 2 else k)
-        if not fits:
+        if head.n_scores != (k * (k - 1) // 2 if head.gives_pairs else 1 if k == 2 else k):
             raise ValueError(f"{k} classes do not go with a {head.name} head of {head.n_scores} scores.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
@@ -133,7 +132,7 @@ class Value(Answer):
     flat: bool = True
 
     def check(self, head: Head) -> None:
-        if isinstance(head, PairwiseHead):
+        if head.gives_pairs:
             raise ValueError("A regression machine cannot have a pairwise head.")
         if self.flat and head.n_scores != 1:
             raise ValueError(f"A flat answer needs one score per sample. The head has {head.n_scores}.")
@@ -152,7 +151,7 @@ class Inlier(Answer):
     name: ClassVar[str] = "inlier"
 
     def check(self, head: Head) -> None:
-        if isinstance(head, PairwiseHead) or head.n_scores != 1:
+        if head.gives_pairs or head.n_scores != 1:
             raise ValueError(f"A one-class machine has one score per sample. The {head.name} head has {head.n_scores}.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:

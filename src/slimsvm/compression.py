@@ -4,20 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+
 from slimsvm.estimator import wrap
 from slimsvm.evaluation import Precision
+from slimsvm.exceptions import Interrupted
 from slimsvm.importers import import_model
+from slimsvm.importers.base import Imported
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.expansion import expansion_of
+from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.sizes import check_distance, resolve_sizes
 
 
 def compress(
     model: Any,
     *,
+    n_vectors: Any = None,
+    max_distance: float | None = None,
+    solver: Solver = "auto",
+    init: Init = "auto",
+    refine: Refine = True,
+    n_init: int = 1,
+    random_state: Any = None,
+    verbose: int = 0,
     fold: bool = False,
     n_features: int | None = None,
     n_jobs: int | None = None,
     precision: Precision = "auto",
 ) -> Any:
-    """The same model as a fitted estimator that answers faster.
+    """The same model as a fitted estimator that answers faster, with as few vectors as asked for.
+
+    Without `n_vectors` and `max_distance` nothing is approximated. With one of them the model's expansion
+    Ψ = Σ_i α_i φ(x_i) in feature space is approximated by few vectors, such that ρ² = ‖Ψ − Ψ′‖² is small (a reduced
+    set; no data are needed). The outputs of a multi-class model share their vectors.
 
     Parameters
     ----------
@@ -26,6 +48,30 @@ def compress(
         a linear model; a CalibratedClassifierCV (with one calibrated classifier), OneVsRestClassifier,
         OneVsOneClassifier, FrozenEstimator or search around one; the path of a LIBSVM model file; or a slimsvm
         estimator or KernelMachine.
+    n_vectors : int, float or sequence of these, default=None
+        The number of vectors, or their share of the model's distinct support vectors. Several sizes give a list of
+        estimators, from one run where the solver is incremental.
+    max_distance : float, default=None
+        In place of n_vectors, the largest ρ²/‖Ψ‖² allowed; the smallest size that keeps to it is found.
+    solver : {"auto", "lbfgs", "irprop", "fixed_point", "merge", "select"}, default="auto"
+        How vectors are found. "lbfgs": all at once, by L-BFGS with the coefficients eliminated. "irprop" and
+        "fixed_point": one by one, each where it explains most of what is left (Suttorp & Igel 2007). "merge": support
+        vectors are merged in pairs. "select": a subset of the support vectors, greedily, which works for every kernel
+        and keeps sparse vectors sparse. "auto": "select" for kernels without a gradient and for sparse vectors, else
+        "lbfgs". A linear kernel needs no more vectors than outputs, whatever the solver.
+    init : {"auto", "random", "alpha", "kernel_kmeans", "weighted_kmeans"}, default="auto"
+        Where "irprop", "fixed_point" and "lbfgs" start from: at support vectors drawn in the proportion of the classes,
+        or by |α|; at the centres of kernel k-means, or of k-means weighted by |α|. "auto": weighted k-means for
+        "lbfgs", else random.
+    refine : bool, "lbfgs" or "irprop", default=True
+        Whether "irprop", "fixed_point" and "merge" end with a descent on all vectors: by L-BFGS (True), or by the
+        paper's 100 steps of iRprop+ on vectors and coefficients.
+    n_init : int, default=1
+        Runs from different starts, of which the best is kept.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts: the same seed gives the same machine.
+    verbose : int, default=0
+        Whether progress is logged: 1 once a second, 2 everything.
     fold : bool, default=False
         Whether the affine transformers of a Pipeline that lie directly before its model (scalers, PCA, TruncatedSVD)
         become part of the machine. If all do, the result is a bare estimator, which can be saved and exported.
@@ -40,6 +86,9 @@ def compress(
     -------
     SlimClassifier, SlimRegressor, SlimOutlierDetector or Pipeline
         A Pipeline where transformers stay in front of the machine, with these and the slim estimator as its last step.
+        A list where n_vectors is a sequence. A reduced estimator has `history_`: a dict per step with `n_vectors`,
+        `rho2` and `relative` (ρ² and ρ²/‖Ψ‖²; NaN for more than 20,000 support vectors unless `max_distance` is given),
+        and, where they apply, `n_iter`, `stuck` and `refined`.
 
     Raises
     ------
@@ -49,6 +98,8 @@ def compress(
         For a model that has not been fitted.
     FormatError
         For a LIBSVM model file that is damaged, with the line and the reason.
+    Interrupted
+        A KeyboardInterrupt whose `best` is the best estimator so far, or None.
 
     Examples
     --------
@@ -60,12 +111,49 @@ def compress(
     >>> slim = compress(svc)
     >>> bool((slim.predict(X) == svc.predict(X)).all())
     True
+    >>> small = compress(svc, n_vectors=8, random_state=0)
+    >>> small.n_vectors_, bool(small.score(X, y) > 0.95)
+    (8, True)
     """
     imported = import_model(model, fold=fold, n_features=n_features)
-    slim = wrap(imported.machine, n_jobs=n_jobs, precision=precision)
+
+    def finished(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
+        slim = wrap(machine, n_jobs=n_jobs, precision=precision)
+        if history is not None:
+            slim.history_ = history
+        return _with_steps(imported, slim)
+
+    if n_vectors is None and max_distance is None:
+        return finished(imported.machine)
+    if n_vectors is not None and max_distance is not None:
+        raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
+    settings = Settings(solver, init, refine, n_init)
+    try:
+        made = _reduced(imported.machine, n_vectors, max_distance, settings, random_state, verbose)
+    except Interrupted as stop:
+        best: Any = stop.best
+        raise Interrupted(best and finished(best.machine, best.history)) from None
+    slims = [finished(reduced.machine, reduced.history) for reduced in made]
+    return slims if np.ndim(n_vectors) else slims[0]
+
+
+def _reduced(
+    machine: KernelMachine,
+    n_vectors: Any,
+    max_distance: float | None,
+    settings: Settings,
+    random_state: Any,
+    verbose: int,
+) -> list[Reduced]:
+    settings.check("compress")
+    target = expansion_of(machine)
+    distance = None if max_distance is None else check_distance(max_distance, "compress")
+    sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return reduce_machine(machine, sizes, settings, rng, max_distance=distance, verbose=verbose, target=target)
+
+
+def _with_steps(imported: Imported, slim: Any) -> Any:
     if not imported.steps:
         return slim
-    # scikit-learn takes seconds to import, and a model without steps may come from a file.
-    from sklearn.pipeline import Pipeline
-
     return Pipeline([*imported.steps, (imported.name, slim)])

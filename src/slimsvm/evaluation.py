@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
-from slimsvm.heads import Head, LinearHead
+from slimsvm.heads import Head, SharedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
 from slimsvm.kernels.geometry import Matrix, check_csr
@@ -48,7 +48,7 @@ class Evaluator:
         self.n_sums = self._sums_shape[0] * self._sums_shape[1]
         self.chunk_rows = max(1, CHUNK_VALUES // max(1, self.n_sums))
         self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
-        self._is_linear_head = isinstance(head, LinearHead)
+        self._is_shared = isinstance(head, SharedHead)
         self._plans: dict[tuple[bool, bool], Any] = {}
 
     def scores(
@@ -85,7 +85,7 @@ class Evaluator:
                 return self._numpy_scores(X, first_row)
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
             bad = plan.run_csr(X.data, columns, starts, out, threads)
-        scores = out if self._is_linear_head else self.head.combine(out.reshape(n, *self._sums_shape))
+        scores = out if self._is_shared else self.head.combine(out.reshape(n, *self._sums_shape))
         if bad:
             self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores, first_row)
         return scores
@@ -100,7 +100,7 @@ class Evaluator:
         coef: FloatArray | None = self.head.coef
         if isinstance(self.kernel, Linear) and self.n_sums * points.shape[1] <= stored_values(points):
             points, gammas, coef = self._weights, None, None
-        start = self.head.intercept if self._is_linear_head else None
+        start = self.head.intercept if self._is_shared else None
         plan = _core.plan(
             self.kernel, points, gammas, coef, start, self.head.blocks, self.input_map, in_float, for_sparse
         )

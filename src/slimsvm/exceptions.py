@@ -11,3 +11,11 @@ class UnsupportedModelError(TypeError):
 
 class SlowCoreWarning(RuntimeWarning):
     """The compiled core is not there: the NumPy implementation answers, correctly and slowly."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during long work; `best` is the best result so far, or None where there was none yet."""
+
+    def __init__(self, best: object = None) -> None:
+        super().__init__("interrupted; `best` of this exception is the best result so far")
+        self.best = best

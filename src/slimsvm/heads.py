@@ -24,6 +24,7 @@ class Head(Record):
     """The contract of a head."""
 
     name: ClassVar[str]
+    gives_pairs: ClassVar[bool] = False  # a score per pair of classes, positive for the first of the pair
 
     coef: FloatArray
     intercept: FloatArray
@@ -55,10 +56,9 @@ class Head(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearHead(Head):
+class SharedHead(Head):
     """scores = k @ coef + intercept, with coef (m, q) and intercept (q,): q outputs that share the points."""
 
-    name: ClassVar[str] = "linear"
     coef: FloatArray
     intercept: FloatArray
 
@@ -66,7 +66,8 @@ class LinearHead(Head):
         _freeze(self)
         if self.coef.ndim != 2 or self.intercept.shape != self.coef.shape[1:]:
             raise ValueError(
-                f"LinearHead needs coef (m, q) and intercept (q,). Got {self.coef.shape} and {self.intercept.shape}."
+                f"{type(self).__name__} needs coef (m, q) and intercept (q,). "
+                f"Got {self.coef.shape} and {self.intercept.shape}."
             )
 
     @property
@@ -75,6 +76,21 @@ class LinearHead(Head):
 
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(sums[:, 0] + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearHead(SharedHead):
+    """Shared points and a score per output: one for two classes, for a value or for in and out; else several."""
+
+    name: ClassVar[str] = "linear"
+
+
+@dataclass(frozen=True, eq=False)
+class PairsHead(SharedHead):
+    """Shared points, and a score for each of the pairs (0,1), (0,2), …, (1,2), … of k classes."""
+
+    name: ClassVar[str] = "pairs"
+    gives_pairs: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +106,7 @@ class PairwiseHead(Head):
     """
 
     name: ClassVar[str] = "pairwise"
+    gives_pairs: ClassVar[bool] = True
     coef: FloatArray
     intercept: FloatArray
     blocks: tuple[int, ...] = ()
@@ -114,8 +131,19 @@ class PairwiseHead(Head):
         scores += self.intercept
         return np.asarray(scores)
 
+    def pairs(self) -> PairsHead:
+        """The same scores from k(k−1)/2 coefficients per point, most of them zero."""
+        k = len(self.blocks)
+        first, second, _ = class_pairs(k)
+        owner = np.repeat(np.arange(k), self.blocks)
+        coef = np.zeros((self.n_points, len(first)))
+        for pair, (i, j) in enumerate(zip(first, second, strict=True)):
+            coef[owner == i, pair] = self.coef[owner == i, j - 1]
+            coef[owner == j, pair] = self.coef[owner == j, i]
+        return PairsHead(coef, self.intercept)
 
-HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairwiseHead)}
+
+HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead)}
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_spa
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
 from slimsvm.evaluation import Evaluator, Precision
-from slimsvm.heads import Head, PairwiseHead
+from slimsvm.heads import Head
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
@@ -114,7 +114,7 @@ class KernelMachine(Record):
 
     @cached_property
     def _pairwise(self) -> bool:
-        return isinstance(self.head, PairwiseHead)
+        return self.head.gives_pairs
 
     @cached_property
     def _evaluator(self) -> Evaluator:

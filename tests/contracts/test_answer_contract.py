@@ -33,7 +33,7 @@ def test_decision_and_predict_equal_the_loops(head: str, outputs: int, answer: s
     rng = np.random.default_rng(outputs)
     for _ in range(8):
         machine = random_machine(rng, head=head, outputs=outputs, answer=answer)
-        agree(machine.answer, rng.normal(size=(50, machine.head.n_scores)), head == "pairwise")
+        agree(machine.answer, rng.normal(size=(50, machine.head.n_scores)), machine.head.gives_pairs)
 
 
 @every_kind
@@ -42,7 +42,7 @@ def test_ties_and_zeros(head: str, outputs: int, answer: str) -> None:
     for _ in range(8):
         machine = random_machine(rng, head=head, outputs=outputs, answer=answer)
         scores = rng.integers(-1, 2, (100, machine.head.n_scores)).astype(float)
-        agree(machine.answer, scores, head == "pairwise")
+        agree(machine.answer, scores, machine.head.gives_pairs)
 
 
 @pytest.mark.parametrize("break_ties", [False, True])
@@ -57,8 +57,8 @@ def test_every_pattern_of_votes_in_every_order(k: int, break_ties: bool) -> None
 def test_no_rows(head: str, outputs: int, answer: str) -> None:
     machine = random_machine(np.random.default_rng(0), head=head, outputs=outputs, answer=answer)
     empty = np.empty((0, machine.head.n_scores))
-    assert len(machine.answer.decision(empty, head == "pairwise")) == 0
-    assert len(machine.answer.predict(empty, head == "pairwise")) == 0
+    assert len(machine.answer.decision(empty, machine.head.gives_pairs)) == 0
+    assert len(machine.answer.predict(empty, machine.head.gives_pairs)) == 0
 
 
 @every_kind
@@ -66,5 +66,5 @@ def test_scores_are_not_written(head: str, outputs: int, answer: str) -> None:
     machine = random_machine(np.random.default_rng(0), head=head, outputs=outputs, answer=answer)
     scores = np.ones((3, machine.head.n_scores))
     scores.setflags(write=False)
-    machine.answer.decision(scores, head == "pairwise")
-    machine.answer.predict(scores, head == "pairwise")
+    machine.answer.decision(scores, machine.head.gives_pairs)
+    machine.answer.predict(scores, machine.head.gives_pairs)

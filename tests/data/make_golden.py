@@ -18,7 +18,7 @@ from scipy import sparse
 from slimsvm import _container, storage
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, PairwiseHead
+from slimsvm.heads import LinearHead, PairsHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Linear, Polynomial, Rbf
 from slimsvm.kernels import Sigmoid as SigmoidKernel
@@ -61,6 +61,9 @@ def machines() -> dict[str, KernelMachine]:
         "linear": KernelMachine(Linear(), Z, linear_head(5), Classes(np.array([0.5, 1.5]))),
         "sigmoid": KernelMachine(SigmoidKernel(0.5, -0.25), Z, linear_head(5), Classes(np.array([False, True]))),
         "pairwise": KernelMachine(Rbf(0.5), Z, pairs, permuted, calibration=coupled),
+        "pairs": KernelMachine(
+            Rbf(0.5), Z, PairsHead(numbers(5, 3, seed=2), numbers(3, seed=3) / 4), permuted, calibration=coupled
+        ),
         "one-pair": KernelMachine(
             Rbf(0.5), Z, pair, Classes(two, order=(1, 0)), calibration=PairwiseSigmoid([-1], [0])
         ),

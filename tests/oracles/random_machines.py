@@ -11,13 +11,13 @@ from scipy import sparse
 
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, PairwiseHead
+from slimsvm.heads import LinearHead, PairsHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
 from slimsvm.machine import KernelMachine
 
 MAPS = ("none", "diagonal", "matrix")
-# head, outputs (of a pairwise head: classes), answer
+# head, outputs (of a head of pairs: classes), answer
 KINDS = [
     ("linear", 1, "classes"),
     ("linear", 1, "value"),
@@ -26,6 +26,9 @@ KINDS = [
     ("linear", 3, "classes"),
     ("linear", 5, "classes"),
     ("linear", 5, "value"),
+    ("pairs", 2, "classes"),
+    ("pairs", 3, "classes"),
+    ("pairs", 4, "classes"),
     ("pairwise", 2, "classes"),
     ("pairwise", 3, "classes"),
     ("pairwise", 4, "classes"),
@@ -54,22 +57,22 @@ def random_machine(
     """A machine that meets the wishes given; what is left at None is drawn.
 
     `head`, `answer` and `calibration` are names of the package's lists (`calibration="none"`: without), `outputs` the
-    columns of a linear head or the classes of a pairwise one, `input_map` one of MAPS.
+    columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS.
     """
     head, outputs, answer = _draw_kind(rng, head, outputs, answer, calibration)
     m = int(rng.integers(2 * outputs, 25)) if n_vectors is None else n_vectors
     p = int(rng.integers(2, 6)) if n_points_features is None else n_points_features
     made_head = _random_head(rng, head, outputs, m, empty_block)
     n_scores = made_head.n_scores
-    n_classes = outputs if head == "pairwise" else max(2, outputs)
+    n_classes = outputs if made_head.gives_pairs else max(2, outputs)
     return KernelMachine(
         kernel=kernel if isinstance(kernel, Kernel) else random_kernel(rng, kernel, p),
         points=random_points(rng, m, p, bool(rng.integers(2)) if sparse_points is None else sparse_points),
         head=made_head,
-        answer=_random_answer(rng, answer, n_classes, n_scores, head == "pairwise"),
+        answer=_random_answer(rng, answer, n_classes, n_scores, made_head.gives_pairs),
         gammas=rng.uniform(0.2, 0.8, m) / p if (rng.integers(2) if gammas is None else gammas) else None,
         input_map=_random_map(rng, str(rng.choice(MAPS)) if input_map is None else input_map, p),
-        calibration=_random_calibration(rng, answer, calibration, n_scores, head == "pairwise"),
+        calibration=_random_calibration(rng, answer, calibration, n_scores, made_head.gives_pairs),
     )
 
 
@@ -116,19 +119,21 @@ def calibrations_of(head: str, answer: str) -> tuple[str, ...]:
     """The calibrations that go with a head and an answer."""
     if answer != "classes":
         return ("none",)
-    return PAIRWISE_CALIBRATIONS if head == "pairwise" else LINEAR_CALIBRATIONS
+    return PAIRWISE_CALIBRATIONS if head in ("pairs", "pairwise") else LINEAR_CALIBRATIONS
 
 
 def _random_head(
     rng: np.random.Generator, head: str, outputs: int, m: int, empty_block: bool
-) -> LinearHead | PairwiseHead:
+) -> LinearHead | PairsHead | PairwiseHead:
     if head == "linear":
         return LinearHead(rng.normal(size=(m, outputs)), rng.normal(size=outputs))
+    pairs = outputs * (outputs - 1) // 2
+    if head == "pairs":
+        return PairsHead(rng.normal(size=(m, pairs)), rng.normal(size=pairs))
     share = rng.dirichlet(np.ones(outputs))
     if empty_block:
         share[rng.integers(outputs)] = 0.0
         share /= share.sum()
-    pairs = outputs * (outputs - 1) // 2
     return PairwiseHead(
         rng.normal(size=(m, outputs - 1)), rng.normal(size=pairs), tuple(rng.multinomial(m, share).tolist())
     )

@@ -41,6 +41,7 @@ def pairwise_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: An
 
 HEAD_SCORES: dict[str, Callable[[Vector, list[Vector], Vector, Any], Vector]] = {
     "linear": linear_scores,
+    "pairs": linear_scores,
     "pairwise": pairwise_scores,
 }
 

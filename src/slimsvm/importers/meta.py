@@ -11,7 +11,6 @@ import numpy as np
 from slimsvm.answers import Classes
 from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
-from slimsvm.heads import PairwiseHead
 from slimsvm.importers import checks
 from slimsvm.importers.base import Imported, Request, name_of
 from slimsvm.machine import KernelMachine
@@ -65,7 +64,7 @@ def _relabelled(model: Any, machine: KernelMachine, labels: Any) -> Classes:
 
 
 def _calibration(model: Any, member: Any, machine: KernelMachine, k: int) -> Calibration:
-    if isinstance(machine.head, PairwiseHead) and isinstance(machine.answer, Classes) and machine.answer.shape == "ovo":
+    if machine.head.gives_pairs and isinstance(machine.answer, Classes) and machine.answer.shape == "ovo":
         raise UnsupportedModelError(
             f"{name_of(model)} gives one calibrator per class to the scores of pairs. Fit the SVC inside with "
             f"decision_function_shape='ovr'."

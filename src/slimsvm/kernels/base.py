@@ -34,6 +34,11 @@ class Kernel(Record):
     differentiable: ClassVar[bool] = True
 
     @property
+    def definite(self) -> bool:
+        """Whether the kernel is positive semi-definite, and so an inner product in some feature space."""
+        return True
+
+    @property
     @abstractmethod
     def gamma(self) -> float:
         """γ; a kernel without the parameter has a constant in its place, here and below."""
@@ -88,13 +93,52 @@ class Kernel(Record):
         self.require_gradient("input_gradient")
         if np.shape(W) != (X.shape[0], Z.shape[0]):
             raise ValueError(f"W of input_gradient must be {(X.shape[0], Z.shape[0])}, X by Z. Got {np.shape(W)}.")
-        dtype = _common_dtype(X, Z)
         slope = self.derivative(self._quantity(X, Z), self.gamma if gammas is None else gammas)
         slope *= W
+        return np.asarray(self.pull(X, Z, slope), dtype=_common_dtype(X, Z))
+
+    def quantity_of_dots(
+        self, dots: NDArray[np.float64], x_norms: NDArray[np.float64], z_norms: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """t_ij from x_i·z_j, ‖x_i‖² and ‖z_j‖², in the place of the first; for loops that hold the others already.
+
+        Distances lose digits where points lie far from the origin: centre the data of radial kernels first.
+        """
+        self.require_gradient("quantity_of_dots")
+        if self.geometry != "dot":
+            dots *= -2.0
+            dots += x_norms[:, None]
+            dots += z_norms
+            np.maximum(dots, 0.0, out=dots)
+        return dots
+
+    def value_and_slope(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """k and dk/dt at t, entry by entry."""
+        return self.profile(t, self.gamma), self.derivative(t, self.gamma)
+
+    def pull(self, X: Matrix, Z: Matrix, S: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Row i: Σ_j S_ij ∂t_ij/∂x_i, (n, d)."""
+        return self.pull_of(geometry.dense(X), geometry.dense(S @ Z), S.sum(axis=1))
+
+    def pull_of(self, X: NDArray[Any], toward: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`pull` of toward = S @ Z and total = Σ_j S_ij: toward if t = x·z, 2 (x total − toward) if t = ‖x − z‖²."""
         if self.geometry == "dot":
-            return np.asarray(geometry.dense(slope @ Z), dtype=dtype)
-        pull = geometry.dense(X) * slope.sum(axis=1)[:, None]
-        return np.asarray(2.0 * (pull - geometry.dense(slope @ Z)), dtype=dtype)
+            return toward
+        return np.asarray(2.0 * (X * total[:, None] - toward))
+
+    def balance(
+        self, X: NDArray[Any], toward: NDArray[np.float64], total: NDArray[np.float64], own: float
+    ) -> NDArray[np.float64]:
+        """Where `pull_of` would equal own · ½∂k(x, x)/∂x with the sums and k′ held: not finite where weights cancel."""
+        weight = total if self.geometry != "dot" else own * self.derivative(geometry.row_norms(X), self.gamma)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(toward / weight[:, None])
+
+    def diagonal_gradient(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """∂k(x_i, x_i)/∂x_i, (n, d)."""
+        if self.geometry != "dot":
+            return np.zeros_like(X)
+        return np.asarray(2.0 * self.derivative(geometry.row_norms(X), self.gamma)[:, None] * X)
 
     def largest_exponent(self, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> float:
         """The largest γ‖z‖² or γ‖z‖₁ of a radial kernel, without centring; 0 for the others."""
@@ -124,6 +168,14 @@ class Kernel(Record):
             raise ValueError(
                 f"{method} needs a gradient, and the {self.name} kernel has none where a coordinate of x equals that "
                 f"of z. Use a method that selects vectors instead of moving them, or another kernel."
+            )
+
+    def require_definite(self, method: str) -> None:
+        """Refuse, on behalf of `method`, a kernel that is no inner product."""
+        if not self.definite:
+            raise ValueError(
+                f"{method} measures distances in feature space, and the {self.name} kernel with these parameters is "
+                f"not positive definite: it has none. Use solver='select'."
             )
 
     def _quantity(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:

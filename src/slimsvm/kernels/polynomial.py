@@ -26,6 +26,11 @@ class Polynomial(Kernel):
         check_parameter(self, "coef0")
         check_parameter(self, "degree", lowest=0.0)
 
+    @property
+    def definite(self) -> bool:
+        """A whole power of γ x·z + c₀ with c₀ ≥ 0 is."""
+        return self.coef0 >= 0 and float(self.degree).is_integer()
+
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
         return np.asarray((gamma * t + self.coef0) ** self._exponent(self.degree))
 

@@ -25,3 +25,7 @@ class Rbf(WidthKernel):
 
     def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
         return -gamma * self.profile(t, gamma)
+
+    def value_and_slope(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        value = self.profile(t, self.gamma)
+        return value, -self.gamma * value

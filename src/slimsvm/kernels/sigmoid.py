@@ -25,6 +25,11 @@ class Sigmoid(Kernel):
         check_parameter(self, "gamma", lowest=0.0)
         check_parameter(self, "coef0")
 
+    @property
+    def definite(self) -> bool:
+        """Never."""
+        return False
+
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
         return np.asarray(np.tanh(gamma * t + self.coef0))
 

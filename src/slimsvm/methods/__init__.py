@@ -1,0 +1,1 @@
+"""Methods: how machines with few vectors are made. One file per idea."""

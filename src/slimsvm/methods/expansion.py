@@ -1,0 +1,243 @@
+"""The expansion Ψ of a machine in feature space, what a few vectors leave of it, and the gradient of that.
+
+    Ψ_c = Σ_i A_ic φ(x_i),   Ψ′_c = Σ_j B_jc φ(z_j),   ρ² = Σ_c ‖Ψ_c − Ψ′_c‖²
+
+For given Z the best coefficients solve K_z B = C with C = K_zx A = Ψ(Z), and then ρ² = ‖Ψ‖² − tr(Cᵀ K_z⁻¹ C). By the
+envelope theorem the gradient of that with respect to Z needs no derivative of B:
+
+    ∂ρ²/∂z_u = 2 [ Σ_v (BBᵀ)_uv ∇k(z_u, z_v) − Σ_i (BAᵀ)_ui ∇k(z_u, x_i) ]
+
+(Suttorp & Igel 2007, eqs. 3 and 7, for one output and the Gaussian kernel.)
+
+Symbols: n points X (n, p) with coefficients A (n, q); m vectors Z (m, p) with coefficients B (m, q); q outputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.answers import Value
+from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.heads import LinearHead, PairwiseHead, class_pairs
+from slimsvm.kernels import Kernel
+from slimsvm.kernels.geometry import row_norms
+from slimsvm.machine import KernelMachine
+from slimsvm.optim import solve_gram
+
+EXACT_SQUARE = 20_000  # points up to which ‖Ψ‖², which costs n² kernel values, is always computed
+KEPT_VALUES = 2**24  # slopes that are kept between the two passes of a gradient: 128 MiB
+ANCHORS = 2000  # points at which the expansion of an indefinite kernel is compared
+BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
+
+
+class Expansion:
+    """Ψ: a kernel, distinct points X (n, p), coefficients A (n, q), and the class of each point by `groups` (n,).
+
+    Dense points of a radial kernel are held about their mean, `centre`; Z below is meant about it too.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, A: FloatArray, groups: NDArray[np.intp]) -> None:
+        self.kernel, self.A, self.groups = kernel, A, groups
+        self.centre: FloatArray | None = None
+        if not is_sparse(X) and kernel.geometry == "squared_distance":
+            self.centre = X.mean(axis=0)
+            X = X - self.centre
+        self.X = X
+        self.norms = row_norms(X)
+
+    @property
+    def n_points(self) -> int:
+        return len(self.A)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.A.shape[1])
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """How much each point matters: ‖A_i‖, which is |α_i| for one output."""
+        return np.asarray(np.sqrt(row_norms(self.A)))
+
+    @cached_property
+    def _function(self) -> KernelMachine:
+        head = LinearHead(self.A, np.zeros(self.n_outputs))
+        return KernelMachine(self.kernel, self.X, head, Value(flat=False))
+
+    def function(self, Z: Any) -> FloatArray:
+        """Ψ(Z) = K_zx A, (m, q), in the compiled core and without a matrix of kernel values."""
+        return self._function.scores(Z, n_jobs=-1)
+
+    def overlap(self, Z: Any) -> FloatArray:
+        """⟨Ψ, φ(z_j)⟩, (m, q)."""
+        return self.function(Z)
+
+    def inner(self, Y: Any, Z: Any) -> FloatArray:
+        """⟨φ(y_i), φ(z_j)⟩."""
+        return np.asarray(self.kernel.gram(Y, Z), dtype=np.float64)
+
+    def own(self, Z: Any) -> FloatArray:
+        """‖φ(z_j)‖², (m,)."""
+        return np.asarray(self.kernel.diagonal(Z), dtype=np.float64)
+
+    @cached_property
+    def square(self) -> float:
+        """‖Ψ‖² = Σ_ic A_ic Ψ_c(x_i)."""
+        return float(np.sum(self.A * self.function(self.X)))
+
+    @property
+    def has_square(self) -> bool:
+        """Whether ‖Ψ‖² is cheap, or was computed already."""
+        return self.n_points <= EXACT_SQUARE or "square" in self.__dict__
+
+    @cached_property
+    def scale(self) -> float:
+        """‖Ψ‖², or where that would cost too many kernel values, its estimate from evenly spread points."""
+        if self.has_square:
+            return abs(self.square)
+        chosen = np.linspace(0, self.n_points - 1, EXACT_SQUARE // 4).astype(np.intp)
+        share = np.sum(self.A[chosen] * self.function(self.X[chosen])) / len(chosen)
+        return float(abs(share) * self.n_points)
+
+    def away(self, Z: Any) -> Any:
+        """Vectors as the machine's points: back from the centre."""
+        return Z if self.centre is None else Z + self.centre
+
+    def project(self, Z: Any) -> tuple[FloatArray, float]:
+        """The best coefficients B (m, q) on Z, and tr(Cᵀ K_z⁻¹ C): the part of ‖Ψ‖² that Z explains."""
+        return explained(self.inner(Z, Z), self.overlap(Z))
+
+    def distance(self, gain: float) -> float:
+        """ρ² = ‖Ψ‖² − gain, which only rounding makes negative."""
+        return max(self.square - gain, 0.0)
+
+    def loss_and_gradient(self, Z: FloatArray) -> tuple[float, FloatArray]:
+        """ρ² − ‖Ψ‖² with the best coefficients on Z, and its gradient (m, p)."""
+        sweep = _Sweep(self, Z)
+        K_z, slope_z = self._own(Z)
+        B, gain = explained(K_z, sweep.C)
+        return -gain, self._gradient(Z, B, slope_z, sweep)
+
+    def joint_loss_and_gradient(self, Z: FloatArray, B: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """ρ² − ‖Ψ‖² for given coefficients, and its gradients with respect to Z (m, p) and B (m, q) (eqs. 7 and 8)."""
+        sweep = _Sweep(self, Z)
+        K_z, slope_z = self._own(Z)
+        KB = K_z @ B
+        value = float(np.sum(B * KB) - 2.0 * np.sum(B * sweep.C))
+        return value, self._gradient(Z, B, slope_z, sweep), 2.0 * (KB - sweep.C)
+
+    def _own(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        norms = row_norms(Z)
+        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(Z @ Z.T, norms, norms))
+
+    def _gradient(self, Z: FloatArray, B: FloatArray, slope_z: FloatArray, sweep: _Sweep) -> FloatArray:
+        slope_z *= B @ B.T
+        gradient = self.kernel.pull(Z, Z, slope_z)
+        for rows, slope in sweep.slopes():
+            gradient -= self.kernel.pull(Z, self.X[rows], slope * (B @ self.A[rows].T))
+        return np.asarray(2.0 * gradient)
+
+
+class ValueExpansion(Expansion):
+    """Ψ of an indefinite kernel, which has no feature space: told apart by its values at up to `ANCHORS` of the points.
+
+    φ(z) = [k(a_1, z), …, k(a_r, z)] stands in for the feature map, and ρ² is the sum of the squared errors of Ψ′ there.
+    """
+
+    @cached_property
+    def _anchors(self) -> Any:
+        n = self.n_points
+        return self.X if n <= ANCHORS else self.X[np.linspace(0, n - 1, ANCHORS).astype(np.intp)]
+
+    @cached_property
+    def _anchor_values(self) -> FloatArray:
+        return self.function(self._anchors)
+
+    def overlap(self, Z: Any) -> FloatArray:
+        return np.asarray(self.kernel.gram(Z, self._anchors) @ self._anchor_values, dtype=np.float64)
+
+    def inner(self, Y: Any, Z: Any) -> FloatArray:
+        left = self.kernel.gram(Y, self._anchors)
+        return np.asarray(left @ (left if Z is Y else self.kernel.gram(Z, self._anchors)).T, dtype=np.float64)
+
+    def own(self, Z: Any) -> FloatArray:
+        return row_norms(self.kernel.gram(Z, self._anchors))
+
+    @cached_property
+    def square(self) -> float:
+        return float(np.sum(self._anchor_values**2))
+
+
+class _Sweep:
+    """One pass over X for given Z: C = K_zx A, and the slopes for a second, kept where they are few."""
+
+    def __init__(self, target: Expansion, Z: FloatArray) -> None:
+        self.target, self.Z, self.z_norms = target, Z, row_norms(Z)
+        n, m = target.n_points, len(Z)
+        step = n if n * m <= KEPT_VALUES else max(1, BLOCK_VALUES // m)
+        self._blocks = [slice(a, min(a + step, n)) for a in range(0, n, step)]
+        self._kept: FloatArray | None = None
+        self.C = np.zeros((m, target.n_outputs))
+        for rows in self._blocks:
+            K, slope = self._block(rows)
+            self.C += K @ target.A[rows]
+            self._kept = slope if len(self._blocks) == 1 else None
+
+    def _block(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+        target = self.target
+        dots = (target.X[rows] @ self.Z.T).T
+        return target.kernel.value_and_slope(target.kernel.quantity_of_dots(dots, self.z_norms, target.norms[rows]))
+
+    def slopes(self) -> Any:
+        """(rows of X, k′ of these (m, rows)), block by block."""
+        for rows in self._blocks:
+            yield rows, self._block(rows)[1] if self._kept is None else self._kept
+
+
+def explained(K: FloatArray, C: FloatArray) -> tuple[FloatArray, float]:
+    """The B that solves K B = C, and 2 tr(BᵀC) − tr(BᵀKB), which is tr(CᵀK⁻¹C) and holds for an inexact B too."""
+    B = solve_gram(K, C)
+    return B, float(2.0 * np.sum(B * C) - np.sum(B * (K @ B)))
+
+
+def expansion_of(machine: KernelMachine) -> Expansion:
+    """The machine's Ψ on its distinct points: equal ones are merged, those without a coefficient left out."""
+    if machine.gammas is not None:
+        raise UnsupportedModelError(
+            "A machine that mixes widths cannot be reduced: its points have no feature space in common."
+        )
+    head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
+    X, A = _merged(machine.points, np.asarray(head.coef))
+    kind = Expansion if machine.kernel.definite else ValueExpansion
+    return kind(machine.kernel, X, A, _groups(A, head.gives_pairs))
+
+
+def _merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray]:
+    """The distinct rows of X in order of appearance, with the sums of their coefficients, where those are not zero."""
+    keys: dict[bytes, int] = {}
+    owner = np.array([keys.setdefault(key, len(keys)) for key in _row_keys(X)], dtype=np.intp)
+    first = np.unique(owner, return_index=True)[1]
+    total = np.zeros((len(first), A.shape[1]))
+    np.add.at(total, owner, A)
+    used = total.any(axis=1)
+    rows = first[used]
+    return (X if len(rows) == X.shape[0] else X[rows]), total[used]
+
+
+def _row_keys(X: Any) -> Any:
+    if not is_sparse(X):
+        return (row.tobytes() for row in X + 0.0)
+    return (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in itertools.pairwise(X.indptr))
+
+
+def _groups(A: FloatArray, gives_pairs: bool) -> NDArray[np.intp]:
+    """The class that each point speaks for: by the sign of its coefficient, or the output that it favours."""
+    if gives_pairs:
+        k = round((1 + np.sqrt(1 + 8 * A.shape[1])) / 2)
+        A = A @ class_pairs(k)[2]
+    return (A[:, 0] > 0).astype(np.intp) if A.shape[1] == 1 else np.asarray(A.argmax(axis=1))

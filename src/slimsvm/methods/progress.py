@@ -1,0 +1,49 @@
+"""Progress of long work, told through `logging`: the library itself never prints.
+
+With `verbose` the lines reach the screen even where logging was never set up.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from types import TracebackType
+from typing import Any
+
+logger = logging.getLogger("slimsvm")
+SECONDS = 1.0  # between two lines at verbose=1; verbose=2 tells everything
+
+
+class Progress:
+    """Tells how far a piece of work is, as a context: `with Progress("compress", verbose) as progress`."""
+
+    def __init__(self, name: str, verbose: int) -> None:
+        self._name, self._verbose = name, int(verbose)
+        self._began = self._told = time.monotonic()
+        self._handler: logging.Handler | None = None
+        self._level = logger.level
+
+    def __enter__(self) -> Progress:
+        if self._verbose > 0:
+            if not logger.hasHandlers():
+                self._handler = logging.StreamHandler()
+                self._handler.setFormatter(logging.Formatter("%(message)s"))
+                logger.addHandler(self._handler)
+            if not logger.isEnabledFor(logging.INFO):
+                logger.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        logger.setLevel(self._level)
+        if self._handler is not None:
+            logger.removeHandler(self._handler)
+
+    def tell(self, message: str, *values: Any, always: bool = False) -> None:
+        """A line, unless the last one is younger than a second; `always` tells it anyway."""
+        now = time.monotonic()
+        if self._verbose <= 0 or (not always and self._verbose == 1 and now - self._told < SECONDS):
+            return
+        self._told = now
+        logger.info(f"[slimsvm] {self._name}, %.1f s: {message}", now - self._began, *values)

@@ -1,0 +1,169 @@
+"""ReducedSetClassifier: train an SVM, then approximate it by few vectors (Suttorp & Igel 2007)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from slimsvm.estimator import MachineClassifier
+from slimsvm.evaluation import Precision
+from slimsvm.exceptions import Interrupted, UnsupportedModelError
+from slimsvm.importers import import_model
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.expansion import expansion_of
+from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.sizes import check_distance, resolve_sizes
+
+
+class ReducedSetClassifier(MachineClassifier):
+    """An SVM trained in full and then approximated by a few vectors in feature space.
+
+    Parameters
+    ----------
+    n_vectors : int or float, default=0.1
+        The number of vectors, or their share of the distinct support vectors of the SVM.
+    estimator : estimator, default=None
+        The classifier to train and approximate; by default an SVC with the parameters below. It may be anything that
+        `slimsvm.compress` takes without transformers in front of it.
+    solver : {"irprop", "fixed_point", "lbfgs", "merge", "select", "auto"}, default="irprop"
+        How vectors are found: one by one, each by iRprop+ or by fixed-point iteration; all at once by L-BFGS; by
+        merging support vectors; or by selecting some of them.
+    init : {"random", "alpha", "kernel_kmeans", "weighted_kmeans", "auto"}, default="random"
+        Where vectors start: at support vectors drawn in the proportion of the classes, or by the size of their
+        coefficients; at the centres of kernel k-means or of k-means weighted by the coefficients.
+    refine : bool, "lbfgs" or "irprop", default=True
+        Whether all vectors are moved together at the end: by L-BFGS with the coefficients eliminated (True), or by the
+        paper's 100 steps of iRprop+ on vectors and coefficients.
+    coef : {"project"}, default="project"
+        The coefficients: those of the orthogonal projection onto the vectors.
+    max_distance : float, default=None
+        In place of n_vectors, the share of ‖Ψ‖² that may be lost; as many vectors are used as it needs.
+    n_init : int, default=1
+        Runs from different starts, of which the best is kept.
+    C, kernel, gamma, coef0, degree, class_weight : as in SVC.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        Whether progress is logged: 1 once a second, 2 everything.
+    n_jobs : int, default=None
+        The number of threads to predict with.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        What is computed in when predicting.
+
+    Attributes
+    ----------
+    machine_ : KernelMachine
+    n_vectors_, vectors_, classes_, n_features_in_ : read from it.
+    n_support_vectors_ : int, the distinct support vectors of the SVM.
+    n_iter_ : int, the iterations of all searches and descents.
+    history_ : list of dict, one per step: `n_vectors`, `rho2` (ρ²), `relative` (ρ²/‖Ψ‖²), and, where they apply,
+        `n_iter`, `stuck` (starts from which a fixed-point iteration got lost) and `refined`.
+    """
+
+    def __init__(
+        self,
+        n_vectors: int | float = 0.1,
+        *,
+        estimator: Any = None,
+        solver: Solver = "irprop",
+        init: Init = "random",
+        refine: Refine = True,
+        coef: Literal["project"] = "project",
+        max_distance: float | None = None,
+        n_init: int = 1,
+        C: float = 1.0,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.estimator = estimator
+        self.solver = solver
+        self.init = init
+        self.refine = refine
+        self.coef = coef
+        self.max_distance = max_distance
+        self.n_init = n_init
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReducedSetClassifier:
+        """Train the SVM on X (n, d) and y (n,), and approximate it.
+
+        Ctrl-C during the approximation leaves the best machine so far in `machine_`.
+        """
+        whose = type(self).__name__
+        settings = Settings(self.solver, self.init, self.refine, self.n_init)
+        settings.check(whose)
+        if self.coef != "project":
+            raise ValueError(f"coef of {whose} must be 'project'. Got {self.coef!r}.")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        parent = self._train(X, y, sample_weight)
+        target = expansion_of(parent)
+        self.n_support_vectors_ = target.n_points
+        distance = None if self.max_distance is None else check_distance(self.max_distance, whose)
+        sizes = [] if distance is not None else resolve_sizes(self.n_vectors, target.n_points, whose)[:1]
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        try:
+            (found,) = reduce_machine(
+                parent,
+                sizes,
+                settings,
+                np.random.default_rng(seed),
+                max_distance=distance,
+                verbose=self.verbose,
+                target=target,
+            )
+        except Interrupted as stop:
+            self._take(stop.best if stop.best is not None else Reduced(parent, 0.0, []))  # type: ignore[arg-type]
+            raise
+        self._take(found)
+        return self
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
+        svm = clone(self.estimator) if self.estimator is not None else self._svc()
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        imported = import_model(svm.fit(X, y, **weights), fold=True)
+        if imported.steps:
+            raise UnsupportedModelError(
+                f"estimator of {type(self).__name__} has steps before its machine that cannot become part of it. "
+                f"Put them before {type(self).__name__} in a Pipeline."
+            )
+        names = vars(self).get("feature_names_in_")
+        return replace(imported.machine, feature_names=None if names is None else tuple(names))
+
+    def _svc(self) -> SVC:
+        return SVC(
+            C=self.C,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            degree=self.degree,
+            class_weight=self.class_weight,
+        )
+
+    def _take(self, found: Reduced) -> None:
+        self.machine_ = found.machine
+        self.history_ = found.history
+        self.n_iter_ = sum(step.get("n_iter", 0) for step in found.history)

@@ -1,0 +1,324 @@
+"""Reduced sets: a machine's expansion Ψ approximated by m vectors, m much smaller than its support vectors.
+
+    minimise ρ² = ‖Ψ − Σ_j β_j φ(z_j)‖²  over vectors z_j and coefficients β_j
+
+Suttorp & Igel, "Resilient approximation of kernel classifiers" (ICANN 2007), and beyond it: all vectors at once by
+L-BFGS, merging, selection; several outputs on shared vectors; every kernel; exact where exact is free. No data are
+needed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.answers import Value
+from slimsvm.exceptions import Interrupted
+from slimsvm.heads import LinearHead, PairsHead
+from slimsvm.kernels import Linear
+from slimsvm.kernels.geometry import dense
+from slimsvm.machine import KernelMachine
+from slimsvm.methods import descent
+from slimsvm.methods.expansion import Expansion, expansion_of
+from slimsvm.methods.incremental import Incremental, Search
+from slimsvm.methods.merge import Merging
+from slimsvm.methods.progress import Progress
+from slimsvm.methods.select import Selection
+from slimsvm.methods.starts import STARTS
+from slimsvm.optim import Result, Status, one_pool, pivoted_cholesky
+
+Solver = Literal["auto", "irprop", "fixed_point", "lbfgs", "merge", "select"]
+Init = Literal["auto", "random", "alpha", "kernel_kmeans", "weighted_kmeans"]
+Refine = bool | Literal["lbfgs", "irprop"]
+SOLVERS, INITS, REFINES = get_args(Solver), get_args(Init), (True, False, "lbfgs", "irprop")
+
+BATCH = 64  # starts drawn at a time where the size is yet to be found
+ANCHORS = 5000  # support vectors over which the offset is averaged at most
+THIN = 1 / 16  # of the points' values: sparser points are not moved, which would fill them
+DEPENDENT = 1e-13  # of the largest k(x, x): support vectors nearer than this to the span of others depend on them
+EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
+BASIS_VALUES = 2**24  # what the search for dependent support vectors may hold
+REFINE_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a reduced set is made; `compress` and `ReducedSetClassifier` document the parameters."""
+
+    solver: Solver = "auto"
+    init: Init = "auto"
+    refine: Refine = True
+    n_init: int = 1
+    max_iter: int = 200
+
+    def check(self, whose: str) -> None:
+        """Refuse what no run can work with, in the name of `whose`."""
+        for name, allowed in (("solver", SOLVERS), ("init", INITS), ("refine", REFINES)):
+            value = getattr(self, name)
+            if not isinstance(value, (str, bool, np.bool_)) or value not in allowed:
+                raise ValueError(f"{name} of {whose} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
+        for name in ("n_init", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name} of {whose} must be a whole number of at least 1. Got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A small machine, what of ‖Ψ‖² it explains, and how it came about: a dict per step."""
+
+    machine: KernelMachine
+    gain: float
+    history: list[dict[str, Any]]
+
+
+class Provider(Protocol):
+    """What a solver is: vectors of any size, and a history of the steps that led to the last ones asked for."""
+
+    history: list[dict[str, Any]]
+
+    def vectors(self, m: int) -> Any:
+        """m vectors, or fewer where these explain everything."""
+
+
+def reduce_machine(
+    machine: KernelMachine,
+    sizes: Sequence[int] | None,
+    settings: Settings,
+    rng: np.random.Generator,
+    *,
+    max_distance: float | None = None,
+    verbose: int = 0,
+    target: Expansion | None = None,
+) -> list[Reduced]:
+    """The machine with each of the given numbers of vectors, or with as few as keep ρ²/‖Ψ‖² ≤ `max_distance`.
+
+    A size of at least the distinct support vectors gives the machine itself, its equal points merged. `target` is the
+    machine's expansion, where the caller has it.
+    """
+    with Progress("reduced set", verbose) as progress, one_pool():
+        run = _Run(machine, target or expansion_of(machine), settings, progress)
+        try:
+            return run.of_sizes(list(sizes or ()), rng) if max_distance is None else [run.within(max_distance, rng)]
+        except KeyboardInterrupt:
+            raise Interrupted(run.so_far()) from None
+
+
+class _Run:
+    """One job: a machine, its expansion, and the best vectors met so far."""
+
+    def __init__(self, machine: KernelMachine, target: Expansion, settings: Settings, progress: Progress) -> None:
+        self.machine, self.target, self.progress = machine, target, progress
+        self.settings = replace(settings, solver=_chosen(settings.solver, target))
+        self._best: Any = None
+        n = target.n_points
+        self._anchors = np.arange(n) if n <= ANCHORS else np.linspace(0, n - 1, ANCHORS).astype(np.intp)
+        self._anchor_values = target.function(target.X[self._anchors])
+
+    def of_sizes(self, sizes: list[int], rng: np.random.Generator) -> list[Reduced]:
+        """The machine of each size. The largest is made first: one incremental run holds all smaller ones."""
+        lesser = [m for m in sizes if m < self.target.n_points]
+        exact = self._independent(max(lesser)) if lesser else None
+        runs = [self._provider(max(lesser), seed) for seed in rng.spawn(self.settings.n_init)] if lesser else []
+        made: dict[int, Reduced] = {}
+        for m in sorted(set(sizes), reverse=True):
+            if m >= self.target.n_points:
+                made[m] = self._whole()
+            elif exact is not None and exact.machine.n_vectors <= m:  # equal points merged, dependent ones left out
+                made[m] = exact
+            else:
+                made[m] = self._best_of(runs, m)
+        _warn_of_stuck(runs)
+        return [made[m] for m in sizes]
+
+    def within(self, max_distance: float, rng: np.random.Generator) -> Reduced:
+        """The smallest machine with ρ²/‖Ψ‖² ≤ max_distance: sizes are doubled until one serves, then halved between."""
+        n, enough = self.target.n_points, max_distance * self.target.square
+        runs = [self._provider(BATCH, seed) for seed in rng.spawn(self.settings.n_init)]
+        low, high, best = 0, 1, self._whole()
+        loss = {0: self.target.square, n: 0.0}
+        while high < n:
+            found = self._best_of(runs, high)
+            loss[high] = self.target.distance(found.gain)
+            if loss[high] <= enough:
+                best = found
+                break
+            low, high = high, 2 * high
+        high = min(high, n)
+        while high - low > 1:
+            middle = _between(low, high, loss[low], loss[high], enough)
+            found = self._best_of(runs, middle)
+            loss[middle] = self.target.distance(found.gain)
+            if loss[middle] <= enough:
+                high, best = middle, found
+            else:
+                low = middle
+        _warn_of_stuck(runs)
+        return best
+
+    def so_far(self) -> Reduced | None:
+        """The best that there was when the job was interrupted."""
+        return None if self._best is None or not self._best.shape[0] else self._small(self._best, [])
+
+    def keep(self, Z: Any) -> None:
+        """Remember vectors as the best so far."""
+        self._best = Z
+
+    def descend(self, Z: FloatArray, how: str, max_iter: int) -> Result:
+        """All vectors moved together, by L-BFGS or the paper's finishing descent."""
+        if how == "irprop":
+            return descent.joint(self.target, Z, self.keep)
+        return descent.eliminated(self.target, Z, max_iter, self.keep)
+
+    def _provider(self, most: int, rng: np.random.Generator) -> Provider:
+        solver, init = self.settings.solver, self.settings.init
+        if isinstance(self.target.kernel, Linear):
+            return _Directions(self.target)
+        if solver == "select":
+            return Selection(self.target, most, rng)
+        if solver == "merge":
+            return Merging(self.target)
+        if solver == "lbfgs":
+            return _AllAtOnce(self, "weighted_kmeans" if init == "auto" else init, rng)
+        search: Search = "fixed_point" if solver == "fixed_point" else "irprop"
+        return Incremental(self.target, STARTS["random" if init == "auto" else init], most, rng, search, self.keep)
+
+    def _best_of(self, runs: list[Provider], m: int) -> Reduced:
+        """The best of several runs at one size."""
+        made = [self._finished(run, m) for run in runs]
+        return max(made, key=lambda reduced: reduced.gain)
+
+    def _finished(self, run: Provider, m: int) -> Reduced:
+        Z = run.vectors(m)
+        self.keep(Z)
+        steps = [self._step(**step) for step in run.history if step["n_vectors"] <= m]
+        refine = self.settings.refine
+        if refine and isinstance(run, (Incremental, Merging)):
+            found = self.descend(Z, "lbfgs" if refine is True else str(refine), REFINE_STEPS)
+            Z = found.x
+            steps.append(self._step(len(Z), -found.value, refined=True, **_ending(found)))
+        reduced = self._small(Z, steps)
+        made, relative = reduced.machine.n_vectors, reduced.history[-1]["relative"]
+        self.progress.tell("%d of %d vectors, ρ²/‖Ψ‖² %.3g", made, self.target.n_points, relative, always=True)
+        return reduced
+
+    def _step(self, n_vectors: int, gain: float, **more: Any) -> dict[str, Any]:
+        """A line of the history. Where ‖Ψ‖² would cost more kernel values than all the rest, ρ² is left out."""
+        known = self.target.has_square
+        rho2 = self.target.distance(gain) if known else np.nan
+        relative = rho2 / self.target.square if known and self.target.square else 0.0 if known else np.nan
+        return {"n_vectors": n_vectors, "rho2": rho2, "relative": relative, **more}
+
+    def _small(self, Z: Any, steps: list[dict[str, Any]]) -> Reduced:
+        """The machine on vectors Z, with the best coefficients and the offset of eq. 9 for them."""
+        B, gain = self.target.project(Z)
+        made = self._machine(Z, B, self._offset(Z, B))
+        last = self._step(len(B), gain)
+        if not steps or steps[-1]["n_vectors"] != len(B):
+            steps = [*steps, last]
+        return Reduced(made, gain, steps)
+
+    def _offset(self, Z: Any, B: FloatArray) -> FloatArray:
+        """b′_c = b_c + mean of Ψ_c − Ψ′_c over the support vectors that output c has (eq. 9)."""
+        target, anchors = self.target, self._anchors
+        small = KernelMachine(target.kernel, Z, LinearHead(B, np.zeros(B.shape[1])), Value(flat=False))
+        error = self._anchor_values - small.scores(target.X[anchors], n_jobs=-1)
+        member = target.A[anchors] != 0
+        counts = np.maximum(member.sum(axis=0), 1)
+        return np.asarray(self.machine.head.intercept + np.sum(error * member, axis=0) / counts)
+
+    def _machine(self, Z: Any, B: FloatArray, intercept: FloatArray) -> KernelMachine:
+        head = (PairsHead if self.machine.head.gives_pairs else LinearHead)(B, intercept)
+        return replace(self.machine, points=self.target.away(Z), head=head)
+
+    def _whole(self) -> Reduced:
+        """The machine itself, or, where points repeat, the same with each of them once."""
+        target, machine = self.target, self.machine
+        if target.n_points < machine.n_vectors:
+            machine = self._machine(target.X, target.A, machine.head.intercept)
+        return Reduced(machine, np.inf, [{"n_vectors": target.n_points, "rho2": 0.0, "relative": 0.0}])
+
+    def _independent(self, most: int) -> Reduced | None:
+        """An exact machine of at most `most` support vectors, if those span the others in feature space."""
+        target = self.target
+        if isinstance(target.kernel, Linear) or most * target.n_points > BASIS_VALUES:
+            return None
+
+        def column(i: int) -> FloatArray:
+            return target.inner(target.X, target.X[[i]])[:, 0]
+
+        taken, spanned = pivoted_cholesky(column, target.own(target.X), most, DEPENDENT)
+        if not spanned or not len(taken):
+            return None
+        reduced = self._small(target.X[np.sort(taken)], [])
+        return reduced if abs(target.square - reduced.gain) <= EXACT * target.scale else None
+
+
+class _AllAtOnce:
+    """`solver="lbfgs"`: m starts, moved together."""
+
+    def __init__(self, run: _Run, init: str, rng: np.random.Generator) -> None:
+        self._run, self._start, self._rng = run, STARTS[init], rng
+        self.history: list[dict[str, Any]] = []
+
+    def vectors(self, m: int) -> FloatArray:
+        """m vectors, by a descent of their own."""
+        start = self._start(self._run.target, m, self._rng)
+        found = self._run.descend(start, "lbfgs", self._run.settings.max_iter)
+        self.history = [{"n_vectors": m, "gain": -found.value, **_ending(found)}]
+        return found.x
+
+
+class _Directions:
+    """The linear kernel, exactly: the weights W = AᵀX of q outputs, or their leading singular directions."""
+
+    def __init__(self, target: Expansion) -> None:
+        _, size, right = np.linalg.svd(np.asarray(dense(target.A.T @ target.X)), full_matrices=False)
+        rank = max(1, int(np.sum(size > size[0] * np.finfo(float).eps * max(target.X.shape))))
+        self._vectors = size[:rank, None] * right[:rank] if size[0] > 0 else right[:1]
+        self.history: list[dict[str, Any]] = []
+
+    def vectors(self, m: int) -> FloatArray:
+        """The m largest directions, or all where there are fewer."""
+        return np.asarray(self._vectors[:m])
+
+
+def _between(low: int, high: int, above: float, below: float, enough: float) -> int:
+    """A size between two, where a loss that falls by a constant factor per vector would reach `enough`."""
+    if not above > enough >= below > 0.0:
+        return (low + high) // 2
+    share = np.log(above / enough) / np.log(above / below)
+    return int(np.clip(np.ceil(low + share * (high - low)), low + 1, high - 1))
+
+
+def _ending(found: Result) -> dict[str, Any]:
+    return {"n_iter": found.n_iter, "converged": found.status is Status.CONVERGED}
+
+
+def _chosen(solver: Solver, target: Expansion) -> Solver:
+    """What "auto" stands for: moved vectors where the kernel allows it and the points are not thinly filled."""
+    kernel = target.kernel
+    if solver != "auto":
+        if solver != "select" and not isinstance(kernel, Linear):
+            kernel.require_gradient(f"solver={solver!r}")
+            kernel.require_definite(f"solver={solver!r}")
+        return solver
+    thin = is_sparse(target.X) and target.X.nnz < THIN * target.X.shape[0] * target.X.shape[1]
+    return "select" if thin or not (kernel.differentiable and kernel.definite) else "lbfgs"
+
+
+def _warn_of_stuck(runs: list[Provider]) -> None:
+    stuck = [step["stuck"] for run in runs if isinstance(run, Incremental) for step in run.history if step["stuck"]]
+    if stuck:
+        warnings.warn(
+            f"The fixed-point iteration got stuck from {sum(stuck)} starts, at {len(stuck)} vectors; other starts, or "
+            f"iRprop+, took their place. solver='irprop' or 'lbfgs' does not get stuck.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

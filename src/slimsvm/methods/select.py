@@ -1,0 +1,68 @@
+"""A subset of the support vectors, chosen greedily: orthogonal least squares in feature space.
+
+For kernels without a gradient, and for sparse parents of many features, whose vectors then stay sparse. Each step takes
+the support vector that lowers ρ² most when all coefficients are solved for anew:
+
+    gain_i = Σ_c r_c(x_i)² / δ_i,   δ_i = squared distance of φ(x_i) from the span of those taken
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.methods.expansion import Expansion
+
+CANDIDATES = 2000  # support vectors that are looked at, drawn by |α_i|; eight times the vectors asked for if more
+DEPENDENT = 1e-12  # of k(x, x): nearer to the span than this, a support vector adds nothing
+
+
+class Selection:
+    """A growing selection; `vectors(m)` are the first m support vectors taken, or all that are independent."""
+
+    def __init__(self, target: Expansion, most: int, rng: np.random.Generator) -> None:
+        self.target = target
+        count = max(CANDIDATES, 8 * most)
+        everyone = np.arange(target.n_points)
+        share = target.weights / target.weights.sum()
+        drawn = everyone if count >= len(everyone) else np.sort(rng.choice(everyone, count, replace=False, p=share))
+        self._candidates = target.X[drawn]
+        self._residual = target.overlap(self._candidates)
+        self._diagonal = target.own(self._candidates)
+        self._left = self._diagonal.copy()
+        self._basis = np.empty((0, len(drawn)))
+        self._taken: list[int] = []
+        self.history: list[dict[str, Any]] = []
+
+    @property
+    def Z(self) -> Any:
+        """The support vectors taken so far."""
+        return self._candidates[np.array(self._taken, dtype=np.intp)]
+
+    def vectors(self, m: int) -> Any:
+        """The first m support vectors, or fewer where no other is independent of those."""
+        while len(self._taken) < m and self._extend():
+            pass
+        return self.Z[:m]
+
+    def _extend(self) -> bool:
+        free = self._left > DEPENDENT * np.abs(self._diagonal)
+        free[self._taken] = False
+        if not free.any():
+            return False
+        square = np.sum(self._residual**2, axis=1)
+        gains = np.where(free, square / np.where(free, self._left, 1.0), -np.inf)
+        i = int(gains.argmax())
+        r = len(self._taken)
+        if r == len(self._basis):
+            self._basis = np.vstack([self._basis, np.empty((max(16, r), len(self._left)))])
+        column = self.target.inner(self._candidates, self._candidates[[i]])[:, 0]
+        self._basis[r] = (column - self._basis[:r, i] @ self._basis[:r]) / np.sqrt(self._left[i])
+        toward = self._residual[i] / np.sqrt(self._left[i])
+        self._residual -= np.outer(self._basis[r], toward)
+        self._left -= self._basis[r] ** 2
+        self._taken.append(i)
+        last = self.history[-1]["gain"] if self.history else 0.0
+        self.history.append({"n_vectors": r + 1, "gain": last + float(gains[i])})
+        return True

@@ -1,0 +1,150 @@
+"""Where the vectors of a reduced set start from (Suttorp & Igel 2007, section 3.1, and k-means weighted by |α|).
+
+Every start is a function (target, m, rng) → Z (m, p), dense, in random order: `random` and `kernel_kmeans` keep the
+proportion of the classes among the support vectors, `alpha` draws by the size of the coefficients.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from slimsvm._record import FloatArray
+from slimsvm.kernels.geometry import dense
+from slimsvm.methods.expansion import Expansion
+
+Start = Callable[[Expansion, int, np.random.Generator], FloatArray]
+CLUSTERED = 2000  # points of a class beyond which kernel k-means takes a sample: its Gram matrix is held
+SAMPLED = 20_000  # points beyond which k-means takes a sample
+ROUNDS = 50
+
+
+def proportional(sizes: NDArray[np.intp], m: int) -> NDArray[np.intp]:
+    """How many of m go to each group of the given sizes, and to none more than it has.
+
+    Two groups as in the paper: the second (positive) gets max{1, ⌊m · share⌋} and the first the rest. More groups get
+    ⌊m · share⌋ and then one more each by the largest remainder.
+    """
+    exact = m * sizes / sizes.sum()
+    counts = np.floor(exact).astype(np.intp)
+    if len(sizes) == 2:
+        counts[1] = max(1, counts[1])
+        counts[0] = m - counts[1]
+    else:
+        counts[np.argsort(counts - exact, kind="stable")[: m - counts.sum()]] += 1
+    surplus = int(np.maximum(counts - sizes, 0).sum())
+    counts = np.minimum(counts, sizes)
+    for group in np.argsort(counts - sizes, kind="stable"):  # those with most room take what others cannot hold
+        more = min(surplus, int(sizes[group] - counts[group]))
+        counts[group] += more
+        surplus -= more
+    return np.asarray(counts)
+
+
+def _members(target: Expansion, m: int) -> list[tuple[NDArray[np.intp], int]]:
+    """The points of each class and how many vectors start there."""
+    _, group = np.unique(target.groups, return_inverse=True)
+    sizes = np.bincount(group)
+    return [(np.flatnonzero(group == g), int(c)) for g, c in enumerate(proportional(sizes, m))]
+
+
+def random(target: Expansion, m: int, rng: np.random.Generator) -> FloatArray:
+    """Support vectors drawn without replacement, in the proportion of the classes."""
+    chosen = [rng.choice(points, count, replace=False) for points, count in _members(target, m)]
+    return _rows(target, np.concatenate(chosen), rng)
+
+
+def alpha(target: Expansion, m: int, rng: np.random.Generator) -> FloatArray:
+    """Stochastic universal sampling by |α_i|: m equally spaced markers on a wheel spun once (Baker 1987).
+
+    A support vector hit more than once serves once; others, drawn by |α_i|, fill its further places.
+    """
+    wheel = np.cumsum(target.weights)
+    markers = (rng.random() + np.arange(m)) * wheel[-1] / m
+    hit = np.unique(np.minimum(np.searchsorted(wheel, markers, side="right"), target.n_points - 1))
+    others = np.setdiff1d(np.arange(target.n_points), hit)
+    share = target.weights[others] / max(target.weights[others].sum(), np.finfo(float).tiny)
+    more = rng.choice(others, m - len(hit), replace=False, p=share) if len(hit) < m else others[:0]
+    return _rows(target, np.concatenate([hit, more]), rng)
+
+
+def kernel_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> FloatArray:
+    """The pseudo-centres of kernel k-means within each class: the points nearest to the centres in feature space."""
+    chosen = []
+    for points, count in _members(target, m):
+        most = max(CLUSTERED, count)
+        sample = rng.choice(points, most, replace=False) if len(points) > most else points
+        K = np.asarray(target.kernel.gram(target.X[sample], target.X[sample]), dtype=np.float64)
+        chosen.append(sample[pseudo_centres(K, count, rng)])
+    return _rows(target, np.concatenate(chosen), rng)
+
+
+def pseudo_centres(K: FloatArray, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """m distinct rows of the Gram matrix K (n, n), nearest to the centres of kernel k-means.
+
+    ‖φ(x_i) − c‖² = K_ii − 2 mean_{j∈c} K_ij + mean_{j,l∈c} K_jl. The point farthest from its own centre refills a
+    cluster that has become empty.
+    """
+    n = len(K)
+    if m == 0:
+        return np.zeros(0, dtype=np.intp)
+    owner = K[:, rng.choice(n, m, replace=False)].argmax(axis=1)
+    for _ in range(ROUNDS):
+        owner = _refilled(owner, K, m)
+        distance = _centre_distances(K, owner, m)
+        nearest = distance.argmin(axis=1)
+        if (nearest == owner).all():
+            break
+        owner = nearest
+    distance = _centre_distances(K, _refilled(owner, K, m), m)
+    centres = np.empty(m, dtype=np.intp)
+    for cluster in range(m):
+        centres[cluster] = distance[:, cluster].argmin()
+        distance[centres[cluster]] = np.inf  # no point twice
+    return centres
+
+
+def _centre_distances(K: FloatArray, owner: NDArray[np.intp], m: int) -> FloatArray:
+    """‖φ(x_i) − c_j‖² − K_ii, (n, m)."""
+    member = np.zeros((len(K), m))
+    member[np.arange(len(K)), owner] = 1.0
+    member /= np.maximum(member.sum(axis=0), 1.0)
+    toward = K @ member
+    return np.asarray(np.sum(member * toward, axis=0) - 2.0 * toward)
+
+
+def _refilled(owner: NDArray[np.intp], K: FloatArray, m: int) -> NDArray[np.intp]:
+    empty = np.setdiff1d(np.arange(m), owner)
+    if not len(empty):
+        return owner
+    own = _centre_distances(K, owner, m)[np.arange(len(K)), owner] + np.diag(K)
+    owner = owner.copy()
+    for cluster in empty:
+        alone = np.bincount(owner, minlength=m)[owner] == 1  # taking such a point would only empty another cluster
+        farthest = int(np.where(alone, -np.inf, own).argmax())
+        owner[farthest], own[farthest] = cluster, -np.inf
+    return owner
+
+
+def weighted_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> FloatArray:
+    """The centres of k-means over the support vectors, weighted by |α_i| (Hsieh, Si & Dhillon 2014)."""
+    chosen = np.arange(target.n_points)
+    if target.n_points > max(SAMPLED, m):
+        chosen = np.sort(rng.choice(target.n_points, max(SAMPLED, m), replace=False))
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
+        means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
+        means.fit(target.X[chosen], sample_weight=target.weights[chosen])
+    return np.asarray(rng.permutation(means.cluster_centers_))
+
+
+STARTS: dict[str, Start] = {f.__name__: f for f in (random, alpha, kernel_kmeans, weighted_kmeans)}
+
+
+def _rows(target: Expansion, chosen: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
+    return np.asarray(dense(target.X[rng.permutation(chosen)]), dtype=np.float64)

@@ -1,0 +1,9 @@
+"""Optimisers and solvers. They know no kernels and no machines: arrays and functions in, a `Result` out."""
+
+from slimsvm.optim.irprop import irprop
+from slimsvm.optim.lbfgs import lbfgs
+from slimsvm.optim.linear import pivoted_cholesky, solve_gram
+from slimsvm.optim.result import Objective, Result, Status
+from slimsvm.optim.threads import one_pool
+
+__all__ = ["Objective", "Result", "Status", "irprop", "lbfgs", "one_pool", "pivoted_cholesky", "solve_gram"]

@@ -1,0 +1,52 @@
+"""Linear systems with Gram matrices, which are close to singular more often than not. The one place that copes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+
+JITTERS = 0.0, 1e-14, 1e-12, 1e-10, 1e-8  # shares of the mean diagonal, tried in turn
+
+
+def solve_gram(K: NDArray[np.float64], C: NDArray[np.float64]) -> NDArray[np.float64]:
+    """B (m, q) with K B = C for a Gram matrix K (m, m): by Cholesky with as little jitter as it needs, or, where K is
+    indefinite, by least squares.
+
+    One step of iterative refinement takes back most of what the jitter did.
+    """
+    scale = float(np.mean(np.abs(np.diag(K)))) or 1.0
+    for jitter in JITTERS:
+        try:
+            factor = cho_factor(K + jitter * scale * np.eye(len(K)), lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+        B = cho_solve(factor, C, check_finite=False)
+        better = B + cho_solve(factor, C - K @ B, check_finite=False)
+        if np.isfinite(better).all():
+            return np.asarray(better)
+    return np.asarray(lstsq(K, C, cond=JITTERS[-1], check_finite=False)[0])
+
+
+def pivoted_cholesky(
+    column: Callable[[int], NDArray[np.float64]], diagonal: NDArray[np.float64], most: int, tolerance: float
+) -> tuple[NDArray[np.intp], bool]:
+    """Up to `most` rows of a Gram matrix that span the others, and whether they do.
+
+    `column(i)` is the matrix's column i. Each step takes the row that lies farthest from the span of those taken; they
+    span all once no squared distance is above `tolerance` times the largest diagonal.
+    """
+    left = diagonal.copy()
+    enough = tolerance * float(np.max(diagonal, initial=0.0))
+    basis = np.empty((most, len(diagonal)))
+    taken: list[int] = []
+    while len(taken) < min(most, len(diagonal)) and left.max(initial=0.0) > enough:
+        i, r = int(left.argmax()), len(taken)
+        row = column(i) - basis[:r, i] @ basis[:r]
+        basis[r] = row / np.sqrt(left[i])
+        left -= basis[r] ** 2
+        taken.append(i)
+        left[taken] = 0.0
+    return np.array(taken, dtype=np.intp), bool(left.max(initial=0.0) <= enough)
