@@ -10,7 +10,6 @@ import argparse
 import csv
 import json
 import os
-import platform
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
@@ -19,12 +18,23 @@ from typing import Any
 
 from peers import PEERS, SLIMSVM, Predict, built
 from problems import Problem, problems
-from report import FULL_BATCH, Row, Target, duration, fractions, make_row, summary, table, targets
+from report import (
+    FULL_BATCH,
+    Row,
+    Target,
+    duration,
+    fractions,
+    introduce,
+    make_row,
+    report_targets,
+    summary,
+    table,
+    targets,
+)
 from single import decision_overhead, extra_memory
 from timing import Limit, Timing, limit, measure
 
 PRECISIONS = ("float32", "float64")
-BUSY = 0.5  # load average above which the figures are no good
 LARGE = (2048, 2048, 2048)  # a matrix product that BLAS is at its best on
 
 
@@ -57,24 +67,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, help="write the summary to this file")
     parser.add_argument("--csv", type=Path, help="write the measurements to this file")
     return parser.parse_args()
-
-
-def introduce(threads: int) -> None:
-    import slimsvm._core
-
-    core = "compiled core" if slimsvm._core.available else "NumPy: the compiled core is missing"
-    print(f"{processor()}, {os.cpu_count()} cores, {threads} threads; slimsvm by {core}")
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if load > BUSY:
-        print(f"The load of this machine is {load:.1f}: other work is running, and no figure below is to be trusted.")
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    table = Path("/proc/cpuinfo")
-    lines = table.read_text().splitlines() if table.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def compare(
@@ -120,13 +112,6 @@ def report_singles(overhead: dict[str, Timing], threads: int, n: int) -> int:
     memory = extra_memory(n, 2600, 64, threads)
     print(f"\npredicting {n:,} × 64 rows with 2600 vectors adds {memory / 2**20:.1f} MiB to data and result")
     return memory
-
-
-def report_targets(reached: list[Target], quick: bool) -> None:
-    print("\nTargets" + (", which the short runs on small problems say little of" if quick else ""))
-    for target in reached:
-        print(f"  {'met   ' if target.met else 'MISSED'}  {target.what:<75}  {target.figure:>10}")
-    print(f"\n{sum(target.met for target in reached)} of {len(reached)} targets met")
 
 
 def write(

@@ -1,9 +1,12 @@
-"""Tables on the screen, and which of the targets are met."""
+"""What it runs on, tables on the screen, and which of the targets are met."""
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from peers import INTELEX, ONNX, SCORES, SKLEARN, SLIMSVM
 from problems import Problem
@@ -11,6 +14,7 @@ from single import MEMORY_LIMIT
 from timing import Limit, Timing
 
 FULL_BATCH = 10_000
+BUSY = 0.5  # load average above which the figures are no good
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,25 @@ class Target:
     what: str
     figure: str
     met: bool
+
+
+def introduce(threads: int) -> None:
+    """Print what the figures come from, and whether they can be trusted."""
+    import slimsvm._core
+
+    core = "compiled core" if slimsvm._core.available else "NumPy: the compiled core is missing"
+    print(f"{processor()}, {os.cpu_count()} cores, {threads} threads; slimsvm by {core}")
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load > BUSY:
+        print(f"The load of this machine is {load:.1f}: other work is running, and no figure below is to be trusted.")
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    table = Path("/proc/cpuinfo")
+    lines = table.read_text().splitlines() if table.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def make_row(problem: Problem, batch: int, precision: str, library: str, timing: Timing) -> Row:
@@ -98,6 +121,14 @@ def targets(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timin
         yield from single_targets(rows, own)
     what = f"memory of a large prediction: below {MEMORY_LIMIT >> 20} MiB"
     yield Target(what, f"{memory / 2**20:.1f} MiB", memory < MEMORY_LIMIT)
+
+
+def report_targets(reached: list[Target], quick: bool) -> None:
+    """Print each target with its figure."""
+    print("\nTargets" + (", which the short runs on small problems say little of" if quick else ""))
+    for target in reached:
+        print(f"  {'met   ' if target.met else 'MISSED'}  {target.what:<75}  {target.figure:>10}")
+    print(f"\n{sum(target.met for target in reached)} of {len(reached)} targets met")
 
 
 def batch_targets(rows: list[Row], limits: dict[str, Limit], own: Row) -> Iterator[Target]:

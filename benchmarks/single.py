@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
+from own_process import in_own_process, peak, reset_peak
 from timing import Timing, measure
 
 MEMORY_LIMIT = 64 * 2**20
@@ -19,17 +18,12 @@ def decision_overhead(precision: str, budget: float) -> Timing:
 
     In a process of its own: the threads of other libraries go on spinning after their calls.
     """
-    return Timing(**json.loads(_in_own_process("overhead", precision, budget)))
+    return Timing(**json.loads(in_own_process(__file__, "overhead", precision, budget)))
 
 
 def extra_memory(n: int, m: int, d: int, threads: int) -> int:
     """Bytes that predicting (n, d) rows of float32 with m vectors adds to the data and the result, at the peak."""
-    return int(_in_own_process("memory", n, m, d, threads))
-
-
-def _in_own_process(*words: object) -> str:
-    command = [sys.executable, str(Path(__file__).resolve()), *map(str, words)]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return int(in_own_process(__file__, "memory", n, m, d, threads))
 
 
 def _report_overhead(precision: str, budget: str) -> None:
@@ -56,15 +50,9 @@ def _report_own_memory(n: int, m: int, d: int, threads: int) -> None:
     machine = KernelMachine(Rbf(1 / d), rng.standard_normal((m, d)), head, Classes(np.array([0, 1])))
     X = rng.standard_normal((n, d), dtype=np.float32)
     machine.predict(X[:10])
-    before = _resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # sets the peak to what is resident now
+    before = reset_peak()
     result = machine.predict(X, n_jobs=threads)
-    print(_resident("VmHWM") - before - result.nbytes)
-
-
-def _resident(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(key)).split()[1]) * 1024
+    print(peak() - before - result.nbytes)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from slimsvm.importers import import_model
 from slimsvm.importers.base import Imported
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import expansion_of
-from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
 from slimsvm.methods.sizes import check_distance, resolve_sizes
 
 
@@ -128,29 +128,20 @@ def compress(
     if n_vectors is not None and max_distance is not None:
         raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
     settings = Settings(solver, init, refine, n_init)
+    settings.check("compress")
+    target = expansion_of(imported.machine)
+    distance = None if max_distance is None else check_distance(max_distance, "compress")
+    sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     try:
-        made = _reduced(imported.machine, n_vectors, max_distance, settings, random_state, verbose)
+        made = reduce_machine(
+            imported.machine, sizes, settings, rng, max_distance=distance, verbose=verbose, target=target
+        )
     except Interrupted as stop:
         best: Any = stop.best
         raise Interrupted(best and finished(best.machine, best.history)) from None
     slims = [finished(reduced.machine, reduced.history) for reduced in made]
     return slims if np.ndim(n_vectors) else slims[0]
-
-
-def _reduced(
-    machine: KernelMachine,
-    n_vectors: Any,
-    max_distance: float | None,
-    settings: Settings,
-    random_state: Any,
-    verbose: int,
-) -> list[Reduced]:
-    settings.check("compress")
-    target = expansion_of(machine)
-    distance = None if max_distance is None else check_distance(max_distance, "compress")
-    sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    return reduce_machine(machine, sizes, settings, rng, max_distance=distance, verbose=verbose, target=target)
 
 
 def _with_steps(imported: Imported, slim: Any) -> Any:

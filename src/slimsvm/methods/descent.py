@@ -11,7 +11,7 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.methods.expansion import Expansion
-from slimsvm.methods.incremental import first_step
+from slimsvm.methods.incremental import first_step, width
 from slimsvm.optim import Result, irprop, lbfgs
 from slimsvm.optim.result import OnBest
 
@@ -22,8 +22,8 @@ FIRST_COEF_STEP = 1e-8
 
 def eliminated(target: Expansion, Z: FloatArray, max_iter: int, on_best: OnBest | None = None) -> Result:
     """L-BFGS from Z; never a larger ρ² than Z's own."""
-    tolerance = TOLERANCE * target.scale
-    return lbfgs(target.loss_and_gradient, Z, tolerance=tolerance, max_iter=max_iter, on_best=on_best)
+    tolerance, unit = TOLERANCE * target.scale, width(target)
+    return lbfgs(target.loss_and_gradient, Z, tolerance=tolerance, unit=unit, max_iter=max_iter, on_best=on_best)
 
 
 def joint(target: Expansion, Z: FloatArray, on_best: OnBest | None = None) -> Result:

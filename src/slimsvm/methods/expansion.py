@@ -28,32 +28,20 @@ from slimsvm.heads import LinearHead, PairwiseHead, class_pairs
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import row_norms
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.points import Points
 from slimsvm.optim import solve_gram
 
 EXACT_SQUARE = 20_000  # points up to which ‖Ψ‖², which costs n² kernel values, is always computed
 KEPT_VALUES = 2**24  # slopes that are kept between the two passes of a gradient: 128 MiB
 ANCHORS = 2000  # points at which the expansion of an indefinite kernel is compared
-BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 
 
-class Expansion:
-    """Ψ: a kernel, distinct points X (n, p), coefficients A (n, q), and the class of each point by `groups` (n,).
-
-    Dense points of a radial kernel are held about their mean, `centre`; Z below is meant about it too.
-    """
+class Expansion(Points):
+    """Ψ: a kernel, distinct points X (n, p), coefficients A (n, q), and the class of each point by `groups` (n,)."""
 
     def __init__(self, kernel: Kernel, X: Any, A: FloatArray, groups: NDArray[np.intp]) -> None:
-        self.kernel, self.A, self.groups = kernel, A, groups
-        self.centre: FloatArray | None = None
-        if not is_sparse(X) and kernel.geometry == "squared_distance":
-            self.centre = X.mean(axis=0)
-            X = X - self.centre
-        self.X = X
-        self.norms = row_norms(X)
-
-    @property
-    def n_points(self) -> int:
-        return len(self.A)
+        super().__init__(kernel, X)
+        self.A, self.groups = A, groups
 
     @property
     def n_outputs(self) -> int:
@@ -104,10 +92,6 @@ class Expansion:
         share = np.sum(self.A[chosen] * self.function(self.X[chosen])) / len(chosen)
         return float(abs(share) * self.n_points)
 
-    def away(self, Z: Any) -> Any:
-        """Vectors as the machine's points: back from the centre."""
-        return Z if self.centre is None else Z + self.centre
-
     def project(self, Z: Any) -> tuple[FloatArray, float]:
         """The best coefficients B (m, q) on Z, and tr(Cᵀ K_z⁻¹ C): the part of ‖Ψ‖² that Z explains."""
         return explained(self.inner(Z, Z), self.overlap(Z))
@@ -119,21 +103,17 @@ class Expansion:
     def loss_and_gradient(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """ρ² − ‖Ψ‖² with the best coefficients on Z, and its gradient (m, p)."""
         sweep = _Sweep(self, Z)
-        K_z, slope_z = self._own(Z)
+        K_z, slope_z = self.compare_own(Z)
         B, gain = explained(K_z, sweep.C)
         return -gain, self._gradient(Z, B, slope_z, sweep)
 
     def joint_loss_and_gradient(self, Z: FloatArray, B: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """ρ² − ‖Ψ‖² for given coefficients, and its gradients with respect to Z (m, p) and B (m, q) (eqs. 7 and 8)."""
         sweep = _Sweep(self, Z)
-        K_z, slope_z = self._own(Z)
+        K_z, slope_z = self.compare_own(Z)
         KB = K_z @ B
         value = float(np.sum(B * KB) - 2.0 * np.sum(B * sweep.C))
         return value, self._gradient(Z, B, slope_z, sweep), 2.0 * (KB - sweep.C)
-
-    def _own(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        norms = row_norms(Z)
-        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(Z @ Z.T, norms, norms))
 
     def _gradient(self, Z: FloatArray, B: FloatArray, slope_z: FloatArray, sweep: _Sweep) -> FloatArray:
         slope_z *= B @ B.T
@@ -177,26 +157,20 @@ class _Sweep:
     """One pass over X for given Z: C = K_zx A, and the slopes for a second, kept where they are few."""
 
     def __init__(self, target: Expansion, Z: FloatArray) -> None:
-        self.target, self.Z, self.z_norms = target, Z, row_norms(Z)
-        n, m = target.n_points, len(Z)
-        step = n if n * m <= KEPT_VALUES else max(1, BLOCK_VALUES // m)
-        self._blocks = [slice(a, min(a + step, n)) for a in range(0, n, step)]
+        self.target, self.Z = target, Z
+        whole = target.n_points * len(Z) <= KEPT_VALUES
+        self._blocks = [slice(0, target.n_points)] if whole else list(target.blocks(len(Z)))
         self._kept: FloatArray | None = None
-        self.C = np.zeros((m, target.n_outputs))
+        self.C = np.zeros((len(Z), target.n_outputs))
         for rows in self._blocks:
-            K, slope = self._block(rows)
+            K, slope = target.compare(Z, rows)
             self.C += K @ target.A[rows]
-            self._kept = slope if len(self._blocks) == 1 else None
-
-    def _block(self, rows: slice) -> tuple[FloatArray, FloatArray]:
-        target = self.target
-        dots = (target.X[rows] @ self.Z.T).T
-        return target.kernel.value_and_slope(target.kernel.quantity_of_dots(dots, self.z_norms, target.norms[rows]))
+            self._kept = slope if whole else None
 
     def slopes(self) -> Any:
         """(rows of X, k′ of these (m, rows)), block by block."""
         for rows in self._blocks:
-            yield rows, self._block(rows)[1] if self._kept is None else self._kept
+            yield rows, self.target.compare(self.Z, rows)[1] if self._kept is None else self._kept
 
 
 def explained(K: FloatArray, C: FloatArray) -> tuple[FloatArray, float]:

@@ -123,11 +123,17 @@ class Incremental:
         return best, n_iter
 
 
+def width(target: Expansion) -> float:
+    """The length over which kernel values change: sqrt(1/(2γ)) of a radial kernel, else that of a typical point."""
+    size = float(target.norms.mean())
+    if target.kernel.geometry != "dot":
+        size = min(0.5 / max(target.kernel.gamma, 1e-300), 1e12 * size)
+    return float(np.sqrt(size)) or 1.0
+
+
 def first_step(target: Expansion) -> float:
     """iRprop+'s first step: 1e-4 of the kernel's width, spread over the coordinates (the authors' constant)."""
-    kernel = target.kernel
-    width = np.sqrt(0.5 / max(kernel.gamma, 1e-300)) if kernel.geometry != "dot" else np.sqrt(target.norms.mean())
-    return float(1e-4 * min(width, 1e6) / np.sqrt(target.X.shape[1])) or 1e-8
+    return 1e-4 * width(target) / float(np.sqrt(target.X.shape[1]))
 
 
 class _Residual:

@@ -14,12 +14,12 @@ from sklearn.utils.validation import validate_data
 
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
-from slimsvm.exceptions import Interrupted, UnsupportedModelError
+from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import import_model
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
-from slimsvm.methods.sizes import check_distance, resolve_sizes
+from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
 
 
 class ReducedSetClassifier(MachineClassifier):
@@ -119,11 +119,13 @@ class ReducedSetClassifier(MachineClassifier):
             raise ValueError(f"coef of {whose} must be 'project'. Got {self.coef!r}.")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
+        distance = None if self.max_distance is None else check_distance(self.max_distance, whose)
+        if distance is None:
+            resolve_size(self.n_vectors, 1, whose)  # a wrong one is refused before the SVM is trained
         parent = self._train(X, y, sample_weight)
         target = expansion_of(parent)
         self.n_support_vectors_ = target.n_points
-        distance = None if self.max_distance is None else check_distance(self.max_distance, whose)
-        sizes = [] if distance is not None else resolve_sizes(self.n_vectors, target.n_points, whose)[:1]
+        sizes = [] if distance is not None else resolve_sizes([self.n_vectors], target.n_points, whose)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         try:
             (found,) = reduce_machine(
@@ -135,8 +137,9 @@ class ReducedSetClassifier(MachineClassifier):
                 verbose=self.verbose,
                 target=target,
             )
-        except Interrupted as stop:
-            self._take(stop.best if stop.best is not None else Reduced(parent, 0.0, []))  # type: ignore[arg-type]
+        except KeyboardInterrupt as stop:
+            best = getattr(stop, "best", None)
+            self._take(Reduced(parent, 0.0, []) if best is None else best)
             raise
         self._take(found)
         return self

@@ -31,7 +31,7 @@ from slimsvm.methods.merge import Merging
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.select import Selection
 from slimsvm.methods.starts import STARTS
-from slimsvm.optim import Result, Status, one_pool, pivoted_cholesky
+from slimsvm.optim import Result, Status, calm_blas, pivoted_cholesky
 
 Solver = Literal["auto", "irprop", "fixed_point", "lbfgs", "merge", "select"]
 Init = Literal["auto", "random", "alpha", "kernel_kmeans", "weighted_kmeans"]
@@ -102,8 +102,10 @@ def reduce_machine(
     A size of at least the distinct support vectors gives the machine itself, its equal points merged. `target` is the
     machine's expansion, where the caller has it.
     """
-    with Progress("reduced set", verbose) as progress, one_pool():
-        run = _Run(machine, target or expansion_of(machine), settings, progress)
+    target = target or expansion_of(machine)
+    work = target.n_points * target.X.shape[1] * max(sizes or (BATCH,))
+    with Progress("reduced set", verbose) as progress, calm_blas(work):
+        run = _Run(machine, target, settings, progress)
         try:
             return run.of_sizes(list(sizes or ()), rng) if max_distance is None else [run.within(max_distance, rng)]
         except KeyboardInterrupt:
@@ -117,6 +119,8 @@ class _Run:
         self.machine, self.target, self.progress = machine, target, progress
         self.settings = replace(settings, solver=_chosen(settings.solver, target))
         self._best: Any = None
+        self._steps = 0
+        self._done: Reduced | None = None  # the best machine finished
         n = target.n_points
         self._anchors = np.arange(n) if n <= ANCHORS else np.linspace(0, n - 1, ANCHORS).astype(np.intp)
         self._anchor_values = target.function(target.X[self._anchors])
@@ -164,11 +168,16 @@ class _Run:
 
     def so_far(self) -> Reduced | None:
         """The best that there was when the job was interrupted."""
-        return None if self._best is None or not self._best.shape[0] else self._small(self._best, [])
+        found = [] if self._done is None else [self._done]
+        if self._best is not None and self._best.shape[0]:
+            found.append(self._small(self._best, []))
+        return max(found, key=lambda reduced: reduced.gain, default=None)
 
     def keep(self, Z: Any) -> None:
-        """Remember vectors as the best so far."""
+        """Remember vectors as the best so far of the run at hand."""
         self._best = Z
+        self._steps += 1
+        self.progress.tell("step %d, %d of %d vectors", self._steps, Z.shape[0], self.target.n_points)
 
     def descend(self, Z: FloatArray, how: str, max_iter: int) -> Result:
         """All vectors moved together, by L-BFGS or the paper's finishing descent."""
@@ -181,7 +190,7 @@ class _Run:
         if isinstance(self.target.kernel, Linear):
             return _Directions(self.target)
         if solver == "select":
-            return Selection(self.target, most, rng)
+            return Selection(self.target, most, rng, self.keep)
         if solver == "merge":
             return Merging(self.target)
         if solver == "lbfgs":
@@ -206,6 +215,8 @@ class _Run:
         reduced = self._small(Z, steps)
         made, relative = reduced.machine.n_vectors, reduced.history[-1]["relative"]
         self.progress.tell("%d of %d vectors, ρ²/‖Ψ‖² %.3g", made, self.target.n_points, relative, always=True)
+        if self._done is None or reduced.gain > self._done.gain:
+            self._done = reduced
         return reduced
 
     def _step(self, n_vectors: int, gain: float, **more: Any) -> dict[str, Any]:
@@ -320,5 +331,5 @@ def _warn_of_stuck(runs: list[Provider]) -> None:
             f"The fixed-point iteration got stuck from {sum(stuck)} starts, at {len(stuck)} vectors; other starts, or "
             f"iRprop+, took their place. solver='irprop' or 'lbfgs' does not get stuck.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.methods.expansion import Expansion
+from slimsvm.optim.result import OnBest
 
 CANDIDATES = 2000  # support vectors that are looked at, drawn by |α_i|; eight times the vectors asked for if more
 DEPENDENT = 1e-12  # of k(x, x): nearer to the span than this, a support vector adds nothing
@@ -21,8 +22,8 @@ DEPENDENT = 1e-12  # of k(x, x): nearer to the span than this, a support vector 
 class Selection:
     """A growing selection; `vectors(m)` are the first m support vectors taken, or all that are independent."""
 
-    def __init__(self, target: Expansion, most: int, rng: np.random.Generator) -> None:
-        self.target = target
+    def __init__(self, target: Expansion, most: int, rng: np.random.Generator, on_best: OnBest | None = None) -> None:
+        self.target, self._on_best = target, on_best
         count = max(CANDIDATES, 8 * most)
         everyone = np.arange(target.n_points)
         share = target.weights / target.weights.sum()
@@ -43,7 +44,8 @@ class Selection:
     def vectors(self, m: int) -> Any:
         """The first m support vectors, or fewer where no other is independent of those."""
         while len(self._taken) < m and self._extend():
-            pass
+            if self._on_best is not None:
+                self._on_best(self.Z)
         return self.Z[:m]
 
     def _extend(self) -> bool:

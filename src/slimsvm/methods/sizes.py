@@ -23,7 +23,7 @@ def resolve_size(n_vectors: Any, most: int, whose: str) -> int:
 
 def resolve_sizes(n_vectors: Any, most: int, whose: str) -> list[int]:
     """One count, or one for each of a sequence; a warning where more are asked for than there are."""
-    many = isinstance(n_vectors, Sequence) and not isinstance(n_vectors, str)
+    many = isinstance(n_vectors, Sequence) and not isinstance(n_vectors, (str, bytes))
     many = many or (hasattr(n_vectors, "__len__") and getattr(n_vectors, "ndim", 0) == 1)
     if many and len(n_vectors) == 0:
         raise ValueError(f"n_vectors of {whose} must hold at least one size. Got {n_vectors!r}.")

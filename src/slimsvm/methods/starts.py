@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.cluster import KMeans
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.expansion import Expansion
 
@@ -139,8 +141,15 @@ def weighted_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> Floa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
         means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
-        means.fit(target.X[chosen], sample_weight=target.weights[chosen])
+        means.fit(_narrow(target.X[chosen]), sample_weight=target.weights[chosen])
     return np.asarray(rng.permutation(means.cluster_centers_))
+
+
+def _narrow(X: Any) -> Any:
+    """CSR rows with the 32-bit indices that scikit-learn insists on."""
+    if not is_sparse(X):
+        return X
+    return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 STARTS: dict[str, Start] = {f.__name__: f for f in (random, alpha, kernel_kmeans, weighted_kmeans)}

@@ -4,6 +4,6 @@ from slimsvm.optim.irprop import irprop
 from slimsvm.optim.lbfgs import lbfgs
 from slimsvm.optim.linear import pivoted_cholesky, solve_gram
 from slimsvm.optim.result import Objective, Result, Status
-from slimsvm.optim.threads import one_pool
+from slimsvm.optim.threads import calm_blas
 
-__all__ = ["Objective", "Result", "Status", "irprop", "lbfgs", "one_pool", "pivoted_cholesky", "solve_gram"]
+__all__ = ["Objective", "Result", "Status", "calm_blas", "irprop", "lbfgs", "pivoted_cholesky", "solve_gram"]

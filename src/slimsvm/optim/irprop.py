@@ -12,6 +12,7 @@ from slimsvm.optim.result import Objective, OnBest, Result, Status
 
 GROWTH, DECAY = 1.2, 0.5
 LARGEST_STEP, SMALLEST_STEP = 50.0, 1e-6  # no step is made smaller than the second, though it may start so
+REACH = 1e5  # first steps that a step may grow to where that is more than the largest: coordinates have units
 
 
 def irprop(
@@ -31,7 +32,7 @@ def irprop(
     """
     x = start.copy()
     step = np.full(x.shape, first_step)
-    floor = np.minimum(step, SMALLEST_STEP)
+    floor, ceiling = np.minimum(step, SMALLEST_STEP), np.maximum(REACH * step, LARGEST_STEP)
     move = np.zeros_like(x)
     old_gradient = np.zeros_like(x)
     old_value, best, best_value, quiet = np.inf, x, np.inf, 0
@@ -48,7 +49,7 @@ def irprop(
         turned = agreement < 0
         step[agreement > 0] *= GROWTH
         step[turned] *= DECAY
-        np.clip(step, floor, LARGEST_STEP, out=step)
+        np.clip(step, floor, ceiling, out=step)
         back = -move if value > old_value else np.zeros_like(move)
         gradient[turned] = 0.0  # no second reduction of a step that has just been reduced
         move = np.where(turned, back, -np.sign(gradient) * step)

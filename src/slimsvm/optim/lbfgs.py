@@ -18,13 +18,15 @@ def lbfgs(
     start: NDArray[np.float64],
     *,
     tolerance: float,
+    unit: float = 1.0,
     max_iter: int = 200,
     on_best: OnBest | None = None,
 ) -> Result:
     """Minimise from `start` until a step lowers the value by less than `tolerance`; the best point met.
 
-    `objective` takes and gives arrays of the shape of `start`. It is scaled by its value at the start, so that the
-    first step of the line search does not depend on the unit of the objective.
+    `objective` takes and gives arrays of the shape of `start`. It is scaled by its value at the start, and x by `unit`,
+    a length over which the objective changes, so that the first step of the line search does not depend on the units
+    of either.
     """
     shape = start.shape
     best, best_value = start.copy(), np.inf
@@ -32,15 +34,16 @@ def lbfgs(
 
     def flat(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         nonlocal best, best_value, scale
-        value, gradient = objective(x.reshape(shape))
+        value, gradient = objective(unit * x.reshape(shape))
         scale = scale or max(abs(value), tolerance) or 1.0
         if value < best_value:
-            best, best_value = x.reshape(shape).copy(), value
+            best, best_value = unit * x.reshape(shape), value
             if on_best is not None:
                 on_best(best)
-        return value / scale, gradient.ravel() / scale
+        return value / scale, gradient.ravel() * (unit / scale)
 
-    flat(start.ravel())
+    first = start.ravel() / unit
+    flat(first)
     options: Any = {
         "maxiter": max_iter,
         "maxfun": 4 * max_iter,
@@ -48,6 +51,6 @@ def lbfgs(
         "ftol": tolerance / scale,
         "gtol": 0.0,
     }
-    found = minimize(flat, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    found = minimize(flat, first, jac=True, method="L-BFGS-B", options=options)
     status = Status.MAX_ITER if found.nit >= max_iter or found.nfev >= 4 * max_iter else Status.CONVERGED
     return Result(best, float(best_value), int(found.nit), status)

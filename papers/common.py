@@ -1,0 +1,162 @@
+"""What the reproductions of papers share: data, caches, tables written whole or not at all, a pool, a figure style.
+
+Import this module before NumPy: trials run side by side in processes, each on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+for _threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")  # read when the libraries are loaded, here and in the processes of the pool
+
+import matplotlib as mpl
+from joblib import Parallel, delayed
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SLIMSVM_DATA", ROOT.parent / "shared" / "data"))
+STYLE = {
+    "figure.dpi": 100,
+    "savefig.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
+Row = dict[str, Any]
+
+
+class MissingDataError(FileNotFoundError):
+    """The benchmark data are not there."""
+
+
+def has_data() -> bool:
+    """Whether the benchmark data lie beside the project, or where SLIMSVM_DATA says."""
+    return (DATA / "load.py").exists()
+
+
+def load_data(name: str, split: int | None = None) -> dict[str, Any]:
+    """The arrays of one data set, by the data folder's own loader."""
+    if not has_data():
+        raise MissingDataError(
+            f"{name} is not there: the benchmark data are looked for in {DATA}. Put the folder there, or name another "
+            f"by SLIMSVM_DATA; --smoke runs without data."
+        )
+    data: dict[str, Any] = _loader()(name, split=split)
+    return data
+
+
+@cache
+def _loader() -> Callable[..., dict[str, Any]]:
+    spec = importlib.util.spec_from_file_location("shared_data_loader", DATA / "load.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    load: Callable[..., dict[str, Any]] = module.load
+    return load
+
+
+def load_settings(folder: Path) -> dict[str, Any]:
+    """What a paper's `paper.toml` says."""
+    return tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
+
+
+def cache_folder(name: str) -> Path:
+    """build/papers/<name>/, for what takes long to make and is not kept in the repository."""
+    folder = ROOT / "build" / "papers" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def parse_arguments(description: str | None, sets: Sequence[str], argv: Sequence[str] | None = None) -> Any:
+    """The command line that every reproduction has; `only` is a list of sets."""
+
+    def names(text: str) -> list[str]:
+        wanted = text.split(",")
+        unknown = sorted(set(wanted) - set(sets))
+        if unknown:
+            raise argparse.ArgumentTypeError(f"no such set: {', '.join(unknown)}. There are {', '.join(sets)}.")
+        return wanted
+
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--smoke", action="store_true", help="everything in seconds: few trials on little data")
+    parser.add_argument("--only", type=names, default=list(sets), help="sets to run, with commas between them")
+    parser.add_argument("--output", type=Path, help="folder of the results; by default the paper's own")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that work on trials (2)")
+    parser.add_argument("--draw", action="store_true", help="run nothing: summary and pictures from results.csv")
+    return parser.parse_args(argv)
+
+
+def run_all(function: Callable[[Any], list[Row]], tasks: Sequence[Any], jobs: int) -> Iterator[list[Row]]:
+    """function(task) for every task, in a pool of processes, as they come."""
+    pool = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)
+    yield from pool(delayed(function)(task) for task in tasks)
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """A table with the keys of the first row as its head; the file appears whole."""
+    beside = path.with_name(path.name + ".part")
+    with beside.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    beside.replace(path)
+
+
+def _text(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def read_csv(path: Path) -> list[Row]:
+    """The rows of a table, with numbers as numbers; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def panels(rows: int, columns: int, width: float = 4.3, height: float = 3.4) -> tuple[Any, Any]:
+    """A figure in the common style, and its axes (rows, columns)."""
+    plt.rcParams.update(STYLE)
+    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """A picture that appears whole."""
+    beside = path.with_name(path.stem + ".part.png")
+    figure.savefig(beside)
+    plt.close(figure)
+    beside.replace(path)
+
+
+def select(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    """The rows that have the values given."""
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]

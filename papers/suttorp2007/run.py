@@ -1,0 +1,74 @@
+"""Reproduces the experiments of Suttorp & Igel, "Resilient approximation of kernel classifiers" (ICANN 2007).
+
+For every set an SVM is trained once and kept, then approximated again and again: every solver from every start, at
+several sizes. Writes results.csv (a row per trial and size), summary.csv, findings.csv and the pictures.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import common
+import pictures
+import summary
+import trials
+from problems import SETTINGS, Place
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the sets asked for one after the other, then draw; results of other sets are kept."""
+    sets = list(SETTINGS["sets"])
+    options = common.parse_arguments(__doc__, sets, argv)
+    output = options.output or (common.cache_folder("suttorp2007-smoke") if options.smoke else HERE)
+    output.mkdir(parents=True, exist_ok=True)
+    place = Place(output if options.smoke else common.cache_folder("suttorp2007"), options.smoke)
+    try:
+        for name in [] if options.draw else options.only:
+            run_set(name, place, output / "results.csv", options.jobs)
+        draw(output, place)
+    except common.MissingDataError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
+    """All trials of one set; its rows take the place of older ones in results.csv."""
+    begin, told = time.perf_counter(), 0.0
+    rows = [trials.svm_row(name, place)]  # which trains it, where it is not kept yet
+    print(f"{name}: {rows[0]['size']} support vectors, test accuracy {rows[0]['test_accuracy']:.4f}", flush=True)
+    tasks = trials.tasks_of(name, place)
+    for done, found in enumerate(common.run_all(trials.run, tasks, jobs), start=1):
+        rows += found
+        spent = time.perf_counter() - begin
+        if spent > told + 30.0 or done == len(tasks):
+            told = spent
+            print(f"{name}: {done} of {len(tasks)} runs, {spent:.0f} s", flush=True)
+    others = [row for row in common.read_csv(path) if row["set"] != name]
+    order = list(SETTINGS["sets"])
+    common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
+
+
+def draw(output: Path, place: Place) -> None:
+    """Everything that is made from results.csv."""
+    rows = common.read_csv(output / "results.csv")
+    if not rows:
+        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+    summarised = summary.summarise(rows, place.smoke)
+    common.write_csv(output / "summary.csv", summarised)
+    findings = summary.findings(rows, summarised)
+    common.write_csv(output / "findings.csv", findings)
+    for found in findings:
+        if found["finding"] in summary.HEADLINES:
+            print("{set:<9}  {finding:<28}  {of:<24}  {value}".format(**found))
+    pictures.draw_all(rows, summarised, output, place)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

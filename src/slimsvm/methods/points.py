@@ -1,0 +1,54 @@
+"""Points that vectors are compared with, over and over: data or support vectors, with what does not change of them.
+
+Symbols: n points X (n, p); m vectors Z (m, p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.kernels import Kernel
+from slimsvm.kernels.geometry import row_norms
+
+BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
+
+
+class Points:
+    """X (n, p) and a kernel. Dense points of a radial kernel are held about their mean, `centre`, and so are all Z."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel = kernel
+        self.centre: FloatArray | None = None
+        if not is_sparse(X) and len(X) and kernel.geometry == "squared_distance":
+            self.centre = X.mean(axis=0)
+            X = X - self.centre
+        self.X = X
+        self.norms = row_norms(X)
+
+    @property
+    def n_points(self) -> int:
+        """n."""
+        return len(self.norms)
+
+    def away(self, Z: Any) -> Any:
+        """Vectors as a machine's points: back from the centre."""
+        return Z if self.centre is None else Z + self.centre
+
+    def blocks(self, m: int) -> Iterator[slice]:
+        """Rows of X in blocks of which m vectors have a bounded number of kernel values."""
+        step = max(1, BLOCK_VALUES // max(m, 1))
+        return (slice(a, min(a + step, self.n_points)) for a in range(0, self.n_points, step))
+
+    def compare(self, Z: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """k(z_u, x_i) and k′ of them, (m, rows) each."""
+        dots = np.asarray(self.X[rows] @ Z.T).T
+        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(dots, row_norms(Z), self.norms[rows]))
+
+    def compare_own(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """k(z_u, z_v) and k′ of them, (m, m) each."""
+        norms = row_norms(Z)
+        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(Z @ Z.T, norms, norms))
