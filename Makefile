@@ -10,7 +10,7 @@ ifneq ($(COMPILER),)
 export SLIMSVM_REQUIRE_CORE := 1
 endif
 
-.PHONY: demo test lint types bench sanitize fallback dist clean
+.PHONY: demo test lint types bench papers sanitize fallback dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,11 @@ types: $(VENV)/installed-lint
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/predict.py
+	$(BIN)/python benchmarks/compress.py
+
+# The experiments of the papers, in full: about an hour on two cores. One of them: python papers/NAME/run.py --help
+papers: $(VENV)/installed-papers
+	for run in papers/*/run.py; do $(BIN)/python $$run || exit 1; done
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer, through the tests that evaluate machines.
 sanitize: $(VENV)/installed-test

@@ -10,9 +10,10 @@ from typing import Any
 
 import common
 import numpy as np
-import slimsvm
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold
 from sklearn.svm import SVC
+
+import slimsvm
 
 SETTINGS = common.load_settings(Path(__file__).parent)
 SMOKE = SETTINGS["smoke"]
@@ -32,7 +33,10 @@ def settings_of(name: str, smoke: bool) -> dict[str, Any]:
     settings: dict[str, Any] = dict(SETTINGS["sets"][name])
     if smoke:
         settings |= {"trials": SMOKE["trials"], "sizes": SMOKE["sizes"], "largest": {}}
-        settings |= {key: SMOKE[key] for key in ("C", "gamma", "repeats") if "repeats" in settings}
+        if name == SMOKE["whole"]:
+            settings |= {key: SMOKE[key] for key in ("C", "gamma", "repeats")}
+        else:
+            settings["starts"] = settings["starts"][:1]
     return settings
 
 

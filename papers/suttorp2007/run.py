@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = options.output or (common.cache_folder("suttorp2007-smoke") if options.smoke else HERE)
     output.mkdir(parents=True, exist_ok=True)
     place = Place(output if options.smoke else common.cache_folder("suttorp2007"), options.smoke)
+    for stale in output.glob("*.slim") if options.smoke and not options.draw else ():
+        stale.unlink()
     try:
         for name in [] if options.draw else options.only:
             run_set(name, place, output / "results.csv", options.jobs)
@@ -65,8 +67,8 @@ def draw(output: Path, place: Place) -> None:
     findings = summary.findings(rows, summarised)
     common.write_csv(output / "findings.csv", findings)
     for found in findings:
-        if found["finding"] in summary.HEADLINES:
-            print("{set:<9}  {finding:<28}  {of:<24}  {value}".format(**found))
+        if found["finding"] in summary.HEADLINES and found["of"] in summary.HEADED:
+            print("{set:<9}  {finding:<20}  {of:<20}  {value}".format(**found))
     pictures.draw_all(rows, summarised, output, place)
 
 

@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import slimsvm
 from common import Row
 from problems import Place, data_of, machine_of, settings_of
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
+import slimsvm
 from slimsvm.methods.incremental import RESTARTS
 
 IDLE = 1e-6  # of ρ²: a vector that lowers it by less does nothing

@@ -88,7 +88,7 @@ def compress(
         A Pipeline where transformers stay in front of the machine, with these and the slim estimator as its last step.
         A list where n_vectors is a sequence. A reduced estimator has `history_`: a dict per step with `n_vectors`,
         `rho2` and `relative` (ρ² and ρ²/‖Ψ‖²; NaN for more than 20,000 support vectors unless `max_distance` is given),
-        and, where they apply, `n_iter`, `stuck` and `refined`.
+        and, where they apply, `n_iter`, `converged`, `stuck` and `refined`.
 
     Raises
     ------

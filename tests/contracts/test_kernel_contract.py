@@ -10,7 +10,7 @@ import pytest
 from oracles import kernels as oracle
 from oracles.paths import PATHS, take
 from oracles.random_machines import random_kernel, random_points
-from slimsvm.kernels import KERNELS, Kernel
+from slimsvm.kernels import KERNELS, Kernel, Polynomial, Sigmoid
 
 POSITIVE_DEFINITE = {"rbf", "laplacian", "linear", "poly"}  # poly where coef0 ≥ 0 and the degree is whole
 ROUNDING = {np.float32: 2e-5, np.float64: 1e-10}
@@ -159,3 +159,109 @@ def test_gram_takes_any_memory_layout_and_writes_nothing(name: str, path: str, r
     locked.setflags(write=False)
     for form in (np.asfortranarray(X), wide[:, ::2], locked):
         np.testing.assert_allclose(kernel.gram(form, np.asfortranarray(Z)), expected, rtol=1e-13)
+
+
+# ---------------------------------------------------------------- what methods that move vectors build upon
+
+
+@every_kernel
+def test_values_and_slopes_are_profile_and_derivative(name: str, rng: np.random.Generator) -> None:
+    kernel, t, step = random_kernel(rng, name), rng.uniform(0.1, 3.0, (4, 5)), 1e-6
+    before = t.copy()
+    value, slope = kernel.value_and_slope(t)
+    ahead, behind = (kernel.profile(t + move, kernel.gamma) for move in (step, -step))
+    np.testing.assert_allclose(value, kernel.profile(t, kernel.gamma), rtol=1e-14)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(t, before)
+    slope *= 2.0  # both belong to the caller, who may write into them
+    np.testing.assert_allclose(value, kernel.profile(t, kernel.gamma), rtol=1e-14)
+
+
+@differentiable
+def test_the_quantity_follows_from_dot_products(name: str, rng: np.random.Generator) -> None:
+    kernel, X, Z = random_kernel(rng, name), draw(rng, 5, False), draw(rng, 6, False)
+    t = kernel.quantity_of_dots(X @ Z.T, np.sum(X**2, axis=1), np.sum(Z**2, axis=1))
+    np.testing.assert_allclose(kernel.profile(t, kernel.gamma), oracle.gram(kernel, X, Z), rtol=1e-9, atol=1e-12)
+    norms = np.sum(X**2, axis=1)
+    own = kernel.quantity_of_dots(X @ X.T * (1 + 1e-15), norms, norms)
+    assert kernel.geometry == "dot" or (own >= 0).all()  # rounding makes no distance negative
+
+
+@differentiable
+@pytest.mark.parametrize("as_sparse", [False, True], ids=["dense", "csr"])
+def test_pull_is_the_gradient_for_given_slopes(name: str, as_sparse: bool, rng: np.random.Generator) -> None:
+    """With S = W ∘ k′, pull is Σ_j W_ij ∂k(x_i, z_j)/∂x_i; pull_of is the same from the sums S @ Z and Σ_j S_ij."""
+    kernel, X, Z, W = random_kernel(rng, name), draw(rng, 5, False), draw(rng, 7, as_sparse), rng.normal(size=(5, 7))
+    dense = np.array(oracle.rows(Z))
+    t = kernel.quantity_of_dots(X @ dense.T, np.sum(X**2, axis=1), np.sum(dense**2, axis=1))
+    S = W * kernel.value_and_slope(t)[1]
+    expected = oracle.input_gradient(kernel, X, Z, W)
+    np.testing.assert_allclose(kernel.pull(X, Z, S), expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(kernel.pull_of(X, S @ dense, S.sum(axis=1)), expected, rtol=1e-6, atol=1e-7)
+
+
+@differentiable
+def test_balance_is_where_the_pulls_even_out(name: str, rng: np.random.Generator) -> None:
+    """There Σ_j S_ij ∂t_ij/∂x_i = own · ½ ∂k(x, x)/∂x, both with the weights that they have at x."""
+    kernel, X, Z, S = random_kernel(rng, name), draw(rng, 5, False), draw(rng, 7, False), rng.uniform(0.1, 1, (5, 7))
+    toward, total, own = S @ Z, S.sum(axis=1), 0.7
+    there = kernel.balance(X, toward, total, own)
+    if kernel.geometry == "dot":
+        right = own * kernel.value_and_slope(np.sum(X**2, axis=1))[1][:, None] * there
+    else:
+        right = np.zeros_like(X)
+    np.testing.assert_allclose(kernel.pull_of(there, toward, total), right, rtol=1e-9, atol=1e-12)
+
+
+@differentiable
+def test_balance_of_weights_that_cancel_is_not_finite_and_silent(name: str, rng: np.random.Generator) -> None:
+    kernel, X = random_kernel(rng, name), draw(rng, 2, False)
+    assert not np.isfinite(kernel.balance(X, X, np.zeros(2), 0.0)).any()
+
+
+@differentiable
+def test_the_gradient_of_the_diagonal(name: str, rng: np.random.Generator) -> None:
+    kernel, X, step = random_kernel(rng, name), draw(rng, 3, False), 1e-6
+    expected = np.empty_like(X)
+    for i, k in np.ndindex(X.shape):
+        ahead, behind = (X[i].copy() for _ in range(2))
+        ahead[k] += step
+        behind[k] -= step
+        apart = oracle.value(kernel, ahead.tolist(), ahead) - oracle.value(kernel, behind.tolist(), behind)
+        expected[i, k] = apart / (2 * step)
+    np.testing.assert_allclose(kernel.diagonal_gradient(X), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [n for n, k in KERNELS.items() if not k.differentiable])
+def test_a_kernel_without_gradient_has_no_quantity_of_dots(name: str, rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match=rf"^quantity_of_dots needs a gradient, and the {name} kernel has none"):
+        random_kernel(rng, name).quantity_of_dots(np.ones((1, 1)), np.ones(1), np.ones(1))
+
+
+@every_kernel
+def test_a_definite_kernel_has_no_negative_eigenvalue(name: str, rng: np.random.Generator) -> None:
+    drawn = [random_kernel(rng, name) for _ in range(20)]
+    assert {kernel.definite for kernel in drawn} == {
+        "sigmoid": {False},
+        "poly": {True, False},  # by the sign of coef0
+    }.get(name, {True})
+    X = draw(rng, 30, False, d=3)
+    for kernel in drawn:
+        values = np.linalg.eigvalsh(kernel.gram(X, X))
+        assert not kernel.definite or values[0] >= -1e-12 * values[-1]
+        if kernel.definite:
+            kernel.require_definite("this")
+        else:
+            with pytest.raises(ValueError, match=rf"^this measures .* {name} kernel .* Use solver='select'"):
+                kernel.require_definite("this")
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Sigmoid(1.0, 0.5), Polynomial(1.0, -1.0, 1), Polynomial(1.0, -1.0, 2), Polynomial(1.0, 1.0, 1.5)],
+    ids=str,
+)
+def test_an_indefinite_kernel_has_one(kernel: Kernel) -> None:
+    X = np.linspace(0, 1.5, 8)[:, None]
+    assert not kernel.definite
+    assert np.linalg.eigvalsh(kernel.gram(X, X))[0] < -1e-4

@@ -95,7 +95,7 @@ def test_the_gradients_of_vectors_and_coefficients(
 
 @pytest.mark.parametrize("kernel", MOVED)
 def test_the_gradient_vanishes_where_nothing_is_left(kernel: str) -> None:
-    machine, target = small_target(kernel, (2, False))
+    _, target = small_target(kernel, (2, False))
     value, gradient = target.loss_and_gradient(np.array(target.X))
     assert value == pytest.approx(-target.square, rel=1e-9)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6 * target.square)

@@ -33,6 +33,7 @@ from slimsvm.optim import solve_gram
 
 EXACT_SQUARE = 20_000  # points up to which ‖Ψ‖², which costs n² kernel values, is always computed
 KEPT_VALUES = 2**24  # slopes that are kept between the two passes of a gradient: 128 MiB
+CALL_WORK = 2**32  # multiplications of one call into the core, which no Ctrl-C ends: a fraction of a second
 ANCHORS = 2000  # points at which the expansion of an indefinite kernel is compared
 
 
@@ -59,7 +60,10 @@ class Expansion(Points):
 
     def function(self, Z: Any) -> FloatArray:
         """Ψ(Z) = K_zx A, (m, q), in the compiled core and without a matrix of kernel values."""
-        return self._function.scores(Z, n_jobs=-1)
+        n, rows = Z.shape[0], max(1, CALL_WORK // max(1, self.n_points * self.X.shape[1]))
+        if n <= rows:
+            return self._function.scores(Z, n_jobs=-1)
+        return np.concatenate([self._function.scores(Z[a : a + rows], n_jobs=-1) for a in range(0, n, rows)])
 
     def overlap(self, Z: Any) -> FloatArray:
         """⟨Ψ, φ(z_j)⟩, (m, q)."""
@@ -183,7 +187,8 @@ def expansion_of(machine: KernelMachine) -> Expansion:
     """The machine's Ψ on its distinct points: equal ones are merged, those without a coefficient left out."""
     if machine.gammas is not None:
         raise UnsupportedModelError(
-            "A machine that mixes widths cannot be reduced: its points have no feature space in common."
+            "A machine that mixes widths cannot be reduced: its points have no feature space in common. If it is made "
+            "of several models, fit them with one number for gamma."
         )
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
     X, A = _merged(machine.points, np.asarray(head.coef))

@@ -18,7 +18,7 @@ from slimsvm._record import FloatArray
 from slimsvm.kernels.geometry import dense, row_norms
 from slimsvm.methods.expansion import Expansion, explained
 from slimsvm.methods.starts import Start, random
-from slimsvm.optim import irprop
+from slimsvm.optim import calm_blas, irprop
 from slimsvm.optim.result import OnBest
 
 Search = Literal["irprop", "fixed_point"]
@@ -61,8 +61,9 @@ class Incremental:
 
     def vectors(self, m: int) -> FloatArray:
         """The first m vectors."""
-        while len(self.Z) < m:
-            self._extend()
+        with calm_blas(self.target.n_points * self.target.X.shape[1]):  # products of a matrix and one vector
+            while len(self.Z) < m:
+                self._extend()
         return self.Z[:m]
 
     def _extend(self) -> None:

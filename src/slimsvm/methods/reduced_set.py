@@ -63,7 +63,7 @@ class ReducedSetClassifier(MachineClassifier):
     n_support_vectors_ : int, the distinct support vectors of the SVM.
     n_iter_ : int, the iterations of all searches and descents.
     history_ : list of dict, one per step: `n_vectors`, `rho2` (ρ²), `relative` (ρ²/‖Ψ‖²), and, where they apply,
-        `n_iter`, `stuck` (starts from which a fixed-point iteration got lost) and `refined`.
+        `n_iter`, `converged`, `stuck` (starts from which a fixed-point iteration got lost) and `refined`.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray, is_sparse
@@ -43,7 +44,7 @@ ANCHORS = 5000  # support vectors over which the offset is averaged at most
 THIN = 1 / 16  # of the points' values: sparser points are not moved, which would fill them
 DEPENDENT = 1e-13  # of the largest k(x, x): support vectors nearer than this to the span of others depend on them
 EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
-BASIS_VALUES = 2**24  # what the search for dependent support vectors may hold
+BASIS_WORK = 1e9  # multiplications that the search for dependent support vectors may take
 REFINE_STEPS = 100
 
 
@@ -107,6 +108,7 @@ def reduce_machine(
     with Progress("reduced set", verbose) as progress, calm_blas(work):
         run = _Run(machine, target, settings, progress)
         try:
+            run.prepare()
             return run.of_sizes(list(sizes or ()), rng) if max_distance is None else [run.within(max_distance, rng)]
         except KeyboardInterrupt:
             raise Interrupted(run.so_far()) from None
@@ -123,7 +125,10 @@ class _Run:
         self._done: Reduced | None = None  # the best machine finished
         n = target.n_points
         self._anchors = np.arange(n) if n <= ANCHORS else np.linspace(0, n - 1, ANCHORS).astype(np.intp)
-        self._anchor_values = target.function(target.X[self._anchors])
+
+    def prepare(self) -> None:
+        """What every result needs and may take long: Ψ at the support vectors of eq. 9."""
+        self._anchor_values = self.target.function(self.target.X[self._anchors])
 
     def of_sizes(self, sizes: list[int], rng: np.random.Generator) -> list[Reduced]:
         """The machine of each size. The largest is made first: one incremental run holds all smaller ones."""
@@ -258,17 +263,26 @@ class _Run:
     def _independent(self, most: int) -> Reduced | None:
         """An exact machine of at most `most` support vectors, if those span the others in feature space."""
         target = self.target
-        if isinstance(target.kernel, Linear) or most * target.n_points > BASIS_VALUES:
+        n = target.n_points
+        if isinstance(target.kernel, Linear) or n * most**2 > BASIS_WORK:
             return None
-
-        def column(i: int) -> FloatArray:
-            return target.inner(target.X, target.X[[i]])[:, 0]
-
-        taken, spanned = pivoted_cholesky(column, target.own(target.X), most, DEPENDENT)
+        some = np.unique(np.linspace(0, n - 1, min(n, 2 * most)).astype(np.intp))
+        if n > 2 * len(some) and not self._spanned(some, most)[1]:  # what holds for all holds for some
+            return None
+        taken, spanned = self._spanned(np.arange(n), most)
         if not spanned or not len(taken):
             return None
         reduced = self._small(target.X[np.sort(taken)], [])
         return reduced if abs(target.square - reduced.gain) <= EXACT * target.scale else None
+
+    def _spanned(self, rows: NDArray[np.intp], most: int) -> tuple[NDArray[np.intp], bool]:
+        """Up to `most` of the rows of X that span the others of them, and whether they do."""
+        X = self.target.X[rows]
+
+        def column(i: int) -> FloatArray:
+            return self.target.inner(X, X[[i]])[:, 0]
+
+        return pivoted_cholesky(column, self.target.own(X), most, DEPENDENT)
 
 
 class _AllAtOnce:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
 
-SMALL = 2e7  # multiplications of a matrix product below which threads cost more than they give
+SMALL = 2e8  # multiplications of a matrix product below which threads cost more than they give
 
 
 @contextmanager

@@ -1,0 +1,132 @@
+"""Every reproduction of a paper runs end to end on little data, here and where the benchmark data are missing."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slimsvm
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+RUNS = sorted(PAPERS.glob("*/run.py"))
+SOURCE = Path(slimsvm.__file__).parents[1]
+Rows = list[dict[str, str]]
+
+
+def run(script: Path, *arguments: str, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """One run in a process of its own, with warnings as errors; `data` is where it looks for the benchmark data."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)} | ({} if data is None else {"SLIMSVM_DATA": str(data)})
+    command = [sys.executable, "-W", "error", str(script), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def table(path: Path) -> Rows:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda script: script.parent.name)
+def smoke(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A paper's run on generated data, and its folder of results."""
+    output = tmp_path_factory.mktemp(request.param.parent.name)
+    done = run(request.param, "--smoke", "--jobs", "1", "--output", str(output), data=output / "nowhere")
+    assert done.returncode == 0, done.stderr
+    return request.param, output
+
+
+def test_there_are_papers() -> None:
+    assert RUNS
+
+
+def test_a_smoke_run_writes_its_results_and_pictures(smoke: tuple[Path, Path]) -> None:
+    _, output = smoke
+    assert table(output / "results.csv")
+    assert table(output / "summary.csv")
+    pictures = list(output.glob("*.png"))
+    assert pictures
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    assert not list(output.glob("*.part*"))
+
+
+def test_without_data_a_full_run_says_where_they_should_be(smoke: tuple[Path, Path], tmp_path: Path) -> None:
+    script, _ = smoke
+    missing = tmp_path / "nowhere"
+    done = run(script, "--output", str(tmp_path), data=missing)
+    assert done.returncode == 1
+    assert str(missing) in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def rows(smoke: tuple[Path, Path]) -> Rows:
+    """The results of the reproduction of Suttorp & Igel (2007), for what holds whatever the data."""
+    script, output = smoke
+    if script.parent.name != "suttorp2007":
+        pytest.skip("another paper")
+    return table(output / "results.csv")
+
+
+def by(rows: Rows, *keys: str) -> dict[tuple[str, ...], dict[str, str]]:
+    """The rows by their values of the keys, which tell them apart."""
+    found = {tuple(row[key] for key in keys): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def test_every_solver_from_every_start(rows: Rows) -> None:
+    runs = {(row["solver"], row["start"], row["refine"]) for row in rows if row["set"] == "banana"}
+    starts, refines = ("random", "alpha", "kernel_kmeans", "weighted_kmeans"), ("none", "irprop", "lbfgs")
+    expected = {(solver, s, r) for solver in ("irprop", "fixed_point") for s in starts for r in refines}
+    expected |= {("lbfgs", start, "none") for start in starts} | {("merge", "none", refine) for refine in refines}
+    assert runs == expected | {("select", "none", "none"), ("svm", "none", "none")}
+    assert {row["set"] for row in rows} == {"banana", "spambase", "mnist", "connect4"}
+
+
+def test_distance_does_not_rise_with_the_size_of_an_incremental_run(rows: Rows) -> None:
+    grown = [row for row in rows if row["refine"] == "none" and row["solver"] in ("irprop", "fixed_point", "select")]
+    runs: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for row in grown:
+        key = tuple(row[k] for k in ("set", "solver", "start", "trial"))
+        runs.setdefault(key, []).append((int(row["size"]), float(row["rho2"])))
+    assert runs
+    for steps in runs.values():
+        distances = [rho2 for _, rho2 in sorted(steps)]
+        assert len(distances) > 1
+        assert distances == sorted(distances, reverse=True)
+
+
+def test_a_finishing_descent_never_ends_above_its_start(rows: Rows) -> None:
+    found = by(rows, "set", "solver", "start", "trial", "size", "refine")
+    refined = [key for key in found if key[-1] != "none"]
+    assert refined
+    for key in refined:
+        before = float(found[(*key[:-1], "none")]["rho2"])
+        assert float(found[key]["rho2"]) <= before * (1 + 1e-5)  # six digits are written
+
+
+def test_the_svm_is_at_distance_nought_and_has_more_vectors(rows: Rows) -> None:
+    for name in {row["set"] for row in rows}:
+        own = [row for row in rows if row["set"] == name]
+        (svm,) = (row for row in own if row["solver"] == "svm")
+        assert float(svm["rho2"]) == 0.0
+        assert all(int(row["size"]) < int(svm["size"]) for row in own if row is not svm)
+
+
+def test_one_set_alone_keeps_the_others(smoke: tuple[Path, Path], rows: Rows) -> None:
+    script, output = smoke
+    done = run(script, "--smoke", "--jobs", "1", "--only", "connect4", "--output", str(output), data=output / "no")
+    assert done.returncode == 0, done.stderr
+    keys = ("set", "solver", "start", "refine", "trial", "size", "rho2", "test_accuracy")
+    assert by(table(output / "results.csv"), *keys).keys() == by(rows, *keys).keys()
+
+
+def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_data: object, tmp_path: Path) -> None:
+    done = run(smoke[0], "--smoke", "--jobs", "2", "--only", "spambase,connect4", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert {row["set"] for row in table(tmp_path / "results.csv")} == {"spambase", "connect4"}
