@@ -29,7 +29,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/compress.py
 
-# The experiments of the papers, in full: about an hour on two cores. One of them: python papers/NAME/run.py --help
+# The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help
 papers: $(VENV)/installed-papers
 	for run in papers/*/run.py; do $(BIN)/python $$run || exit 1; done
 

@@ -143,7 +143,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def panels(rows: int, columns: int, width: float = 4.3, height: float = 3.4) -> tuple[Any, Any]:
+def panels(rows: int, columns: int, width: float = 4.8, height: float = 3.4) -> tuple[Any, Any]:
     """A figure in the common style, and its axes (rows, columns)."""
     plt.rcParams.update(STYLE)
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False)

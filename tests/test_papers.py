@@ -130,3 +130,11 @@ def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_d
     done = run(smoke[0], "--smoke", "--jobs", "2", "--only", "spambase,connect4", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert {row["set"] for row in table(tmp_path / "results.csv")} == {"spambase", "connect4"}
+
+
+def test_the_choice_of_the_svm_is_laid_open(smoke: tuple[Path, Path], rows: Rows) -> None:
+    machines = table(smoke[1] / "machines.csv")
+    assert len({(row["C"], row["gamma"]) for row in machines}) == 4  # the whole of the small grid
+    chosen = {(row["C"], row["gamma"], row["support_vectors"]) for row in machines if row["chosen"] == "1"}
+    svm = next(row for row in rows if row["set"] == "banana" and row["solver"] == "svm")
+    assert svm["size"] in {count for _, _, count in chosen}

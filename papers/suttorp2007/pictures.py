@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from common import Row, panels, save_figure, select
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from problems import SETTINGS, Place, data_of, machine_of
 from summary import label
 from trials import Task, compressed
@@ -116,8 +116,8 @@ def _three_panels(name: str, rows: list[Row], table: list[Row]) -> Any:
 def _plain_log(axis: Any) -> None:
     """A logarithmic axis with few ticks, written as plain numbers."""
     low, high = axis.get_view_interval()
-    steps = (1.0,) if high > 1000 * low else (1.0, 2.0, 5.0) if high > 5 * low else (1.0, 1.5, *range(2, 10))
-    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    steps = (1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12) if high > 10 * low else MaxNLocator(6))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -141,7 +141,7 @@ def _size_axis(ax: Any, sizes: list[int], whole: int) -> None:
     """Sizes on a logarithmic axis, with their fraction of the support vectors in brackets."""
     ax.set_xscale("log")
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticks(sizes, [f"{size}\n({100 * size / whole:.2g} %)" for size in sizes], fontsize=7)
+    ax.set_xticks(sizes, [f"{size}\n({100 * size / whole:.2g}%)" for size in sizes], fontsize=7)
     ax.set_xlabel("vectors (of the support vectors)")
 
 

@@ -32,7 +32,7 @@ def settings_of(name: str, smoke: bool) -> dict[str, Any]:
     """The settings of one set, or the small ones in their place."""
     settings: dict[str, Any] = dict(SETTINGS["sets"][name])
     if smoke:
-        settings |= {"trials": SMOKE["trials"], "sizes": SMOKE["sizes"], "largest": {}}
+        settings |= {"trials": SMOKE["trials"], "sizes": SMOKE["sizes"], "sizes_of": {}}
         if name == SMOKE["whole"]:
             settings |= {key: SMOKE[key] for key in ("C", "gamma", "repeats")}
         else:
@@ -110,9 +110,28 @@ def trained(name: str, smoke: bool) -> SVC:
     if not isinstance(settings["C"], list):
         return SVC(C=settings["C"], gamma=settings["gamma"], cache_size=4000).fit(X, y)
     folds = RepeatedStratifiedKFold(n_splits=settings["folds"], n_repeats=settings["repeats"], random_state=0)
-    search = GridSearchCV(SVC(), {key: settings[key] for key in ("C", "gamma")}, cv=folds).fit(X, y)
-    best: SVC = search.best_estimator_
-    print(f"{name}: C = {best.C:g}, γ = {best.gamma:g} by cross-validation, accuracy {search.best_score_:.4f}")
+    grid = {key: settings[key] for key in ("C", "gamma")}
+    search = GridSearchCV(SVC(), grid, cv=folds, refit=False).fit(X, y)
+    return nearest_to_paper(name, search, X, y, settings["paper_support_vectors"])
+
+
+def nearest_to_paper(name: str, search: GridSearchCV, X: Any, y: Any, paper: int) -> SVC:
+    """Of the SVMs within a standard error of the best in cross-validation, that with the paper's support vectors.
+
+    The paper does not print its grid, and the best on 400 points is within the noise of many others; the number of
+    support vectors is what the paper does say of its machine.
+    """
+    mean = search.cv_results_["mean_test_score"]
+    spread = search.cv_results_["std_test_score"][mean.argmax()] / np.sqrt(
+        search.cv.get_n_splits() / search.cv.n_repeats
+    )
+    good = np.flatnonzero(mean >= mean.max() - spread)
+    made = [SVC(**search.cv_results_["params"][i]).fit(X, y) for i in good]
+    best = min(made, key=lambda svm: abs(len(svm.support_) - paper))
+    print(
+        f"{name}: C = {best.C:g}, γ = {best.gamma:g}, {len(best.support_)} support vectors, accuracy "
+        f"{mean[good[made.index(best)]]:.4f} in cross-validation; the best of all has {mean.max():.4f}"
+    )
     return best
 
 

@@ -1,7 +1,7 @@
 """Reproduces the experiments of Suttorp & Igel, "Resilient approximation of kernel classifiers" (ICANN 2007).
 
 For every set an SVM is trained once and kept, then approximated again and again: every solver from every start, at
-several sizes. Writes results.csv (a row per trial and size), summary.csv, findings.csv and the pictures.
+several sizes. Writes results.csv (a row per trial and size), summary.csv, findings.csv, machines.csv and the pictures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import common
+import machines
 import pictures
 import summary
 import trials
@@ -33,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in [] if options.draw else options.only:
             run_set(name, place, output / "results.csv", options.jobs)
+            if name == SETTINGS["machines"]["set"]:
+                found = common.run_all(machines.run, machines.candidates(place), options.jobs)
+                common.write_csv(output / "machines.csv", [row for rows in found for row in rows])
         draw(output, place)
     except common.MissingDataError as missing:
         print(missing, file=sys.stderr)

@@ -44,14 +44,14 @@ def tasks_of(name: str, place: Place) -> list[Task]:
         if solver in DRAWS or trial == 0
         for start in (settings["starts"] if solver in DRAWS else ["none"])
         for refine in (settings["refines"] if solver in REFINED else ["none"])
+        if start in ("random", "none") or refine == "none" or (solver, refine) == ("irprop", "irprop")
     ]
 
 
 def run(task: Task) -> list[Row]:
     """The rows of one trial, one per size. `seconds` are those of the run; one incremental run gives all its sizes."""
     settings = settings_of(task.set, task.place.smoke)
-    most = settings.get("largest", {}).get(task.solver, np.inf)
-    sizes = [m for m in settings["sizes"] if m <= most]
+    sizes = settings.get("sizes_of", {}).get(task.solver, settings["sizes"])
     together = [[m] for m in sizes] if task.solver == "lbfgs" else [sizes]
     return [row for some in together for row in _rows(task, some)]
 

@@ -115,6 +115,8 @@ def compress(
     >>> small.n_vectors_, bool(small.score(X, y) > 0.95)
     (8, True)
     """
+    settings = Settings(solver, init, refine, n_init)
+    settings.check("compress")
     imported = import_model(model, fold=fold, n_features=n_features)
 
     def finished(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
@@ -127,8 +129,6 @@ def compress(
         return finished(imported.machine)
     if n_vectors is not None and max_distance is not None:
         raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
-    settings = Settings(solver, init, refine, n_init)
-    settings.check("compress")
     target = expansion_of(imported.machine)
     distance = None if max_distance is None else check_distance(max_distance, "compress")
     sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")

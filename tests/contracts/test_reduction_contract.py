@@ -168,7 +168,8 @@ def test_a_list_of_sizes_comes_from_one_run(kernel: str, solver: str) -> None:
         for m, slim in zip((2, 5, 3), slims, strict=True):
             np.testing.assert_array_equal(slim.vectors_, slims[1].vectors_[:m])
             assert [step["n_vectors"] for step in slim.history_] == list(range(1, m + 1))
-        assert slims[0].history_ == slims[1].history_[:2]
+        for mine, theirs in zip(slims[0].history_, slims[1].history_[:2], strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-9)
 
 
 @moved
@@ -217,7 +218,7 @@ def test_the_units_of_the_data_do_not_matter(solver: str, unit: float) -> None:
 
 
 @pytest.mark.parametrize("solver", NAMED_SOLVERS)
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("unit", [2.0**-27, 2.0**27])  # powers of two, which round nothing
 def test_the_units_of_the_coefficients_do_not_matter(solver: str, unit: float) -> None:
     machine = parent("rbf", n=40)
     head = type(machine.head)(machine.head.coef * unit, machine.head.intercept * unit)

@@ -9,7 +9,25 @@ import pytest
 
 from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
 
-NO_SIZES = [0, -1, 1.5, 1.0, 0.0, -0.1, True, False, "10", b"10", None, np.nan, np.inf, 1 + 1j, complex(3, 0), {}, [[3]]]
+NO_SIZES = [
+    0,
+    -1,
+    1.5,
+    1.0,
+    0.0,
+    -0.1,
+    True,
+    False,
+    "10",
+    b"10",
+    None,
+    np.nan,
+    np.inf,
+    1 + 1j,
+    complex(3, 0),
+    {},
+    [[3]],
+]
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,11 @@ JOINT_STEPS = 100
 FIRST_COEF_STEP = 1e-8
 
 
-def eliminated(target: Expansion, Z: FloatArray, max_iter: int, on_best: OnBest | None = None) -> Result:
-    """L-BFGS from Z; never a larger ρ² than Z's own."""
-    tolerance, unit = TOLERANCE * target.scale, width(target)
+def eliminated(
+    target: Expansion, Z: FloatArray, max_iter: int, on_best: OnBest | None = None, tolerance: float = TOLERANCE
+) -> Result:
+    """L-BFGS from Z, until a step gains less than `tolerance` of ‖Ψ‖²; never a larger ρ² than Z's own."""
+    tolerance, unit = tolerance * target.scale, width(target)
     return lbfgs(target.loss_and_gradient, Z, tolerance=tolerance, unit=unit, max_iter=max_iter, on_best=on_best)
 
 

@@ -38,11 +38,21 @@ ANCHORS = 2000  # points at which the expansion of an indefinite kernel is compa
 
 
 class Expansion(Points):
-    """Ψ: a kernel, distinct points X (n, p), coefficients A (n, q), and the class of each point by `groups` (n,)."""
+    """Ψ: a kernel, distinct points X (n, p), coefficients A (n, q), the class of each point by `groups` (n,), and how
+    often it occurs in the machine by `counts` (n,).
+    """
 
-    def __init__(self, kernel: Kernel, X: Any, A: FloatArray, groups: NDArray[np.intp]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        A: FloatArray,
+        groups: NDArray[np.intp],
+        counts: NDArray[np.intp] | None = None,
+    ) -> None:
         super().__init__(kernel, X)
         self.A, self.groups = A, groups
+        self.counts = np.ones(len(A), dtype=np.intp) if counts is None else counts
 
     @property
     def n_outputs(self) -> int:
@@ -50,8 +60,8 @@ class Expansion(Points):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """How much each point matters: ‖A_i‖, which is |α_i| for one output."""
-        return np.asarray(np.sqrt(row_norms(self.A)))
+        """How much each point matters, as a share of the most: ‖A_i‖, which is |α_i| for one output."""
+        return np.asarray(np.sqrt(row_norms(self.A / (np.abs(self.A).max(initial=0.0) or 1.0))))
 
     @cached_property
     def _function(self) -> KernelMachine:
@@ -133,6 +143,8 @@ class ValueExpansion(Expansion):
     φ(z) = [k(a_1, z), …, k(a_r, z)] stands in for the feature map, and ρ² is the sum of the squared errors of Ψ′ there.
     """
 
+    _mapped: tuple[Any, FloatArray] | None = None
+
     @cached_property
     def _anchors(self) -> Any:
         n = self.n_points
@@ -146,8 +158,14 @@ class ValueExpansion(Expansion):
         return np.asarray(self.kernel.gram(Z, self._anchors) @ self._anchor_values, dtype=np.float64)
 
     def inner(self, Y: Any, Z: Any) -> FloatArray:
-        left = self.kernel.gram(Y, self._anchors)
+        left = self._map(Y)
         return np.asarray(left @ (left if Z is Y else self.kernel.gram(Z, self._anchors)).T, dtype=np.float64)
+
+    def _map(self, Y: Any) -> FloatArray:
+        """φ of every row of Y; the last is kept, for selections ask for the same Y again and again."""
+        if self._mapped is None or self._mapped[0] is not Y:
+            self._mapped = Y, np.asarray(self.kernel.gram(Y, self._anchors), dtype=np.float64)
+        return self._mapped[1]
 
     def own(self, Z: Any) -> FloatArray:
         return row_norms(self.kernel.gram(Z, self._anchors))
@@ -191,13 +209,15 @@ def expansion_of(machine: KernelMachine) -> Expansion:
             "of several models, fit them with one number for gamma."
         )
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
-    X, A = _merged(machine.points, np.asarray(head.coef))
+    X, A, counts = _merged(machine.points, np.asarray(head.coef))
     kind = Expansion if machine.kernel.definite else ValueExpansion
-    return kind(machine.kernel, X, A, _groups(A, head.gives_pairs))
+    return kind(machine.kernel, X, A, _groups(A, head.gives_pairs), counts)
 
 
-def _merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray]:
-    """The distinct rows of X in order of appearance, with the sums of their coefficients, where those are not zero."""
+def _merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray, NDArray[np.intp]]:
+    """The distinct rows of X in order of appearance, with the sums of their coefficients, where those are not zero, and
+    how often each occurs.
+    """
     keys: dict[bytes, int] = {}
     owner = np.array([keys.setdefault(key, len(keys)) for key in _row_keys(X)], dtype=np.intp)
     first = np.unique(owner, return_index=True)[1]
@@ -205,7 +225,8 @@ def _merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray]:
     np.add.at(total, owner, A)
     used = total.any(axis=1)
     rows = first[used]
-    return (X if len(rows) == X.shape[0] else X[rows]), total[used]
+    counts = np.bincount(owner, minlength=len(first))[used]
+    return (X if len(rows) == X.shape[0] else X[rows]), total[used], counts
 
 
 def _row_keys(X: Any) -> Any:

@@ -141,7 +141,7 @@ class _Residual:
     """r = Ψ − Ψ′ as points with weights: X with A, and Z with −B."""
 
     def __init__(self, target: Expansion) -> None:
-        self._kernel = target.kernel
+        self._target, self._kernel = target, target.kernel
         p, q = target.X.shape[1], target.n_outputs
         self.Z, self.B = np.zeros((0, p)), np.zeros((0, q))
         self._parts = [(target.X, target.norms, target.A), (self.Z, np.zeros(0), self.B)]
@@ -173,7 +173,7 @@ class _Residual:
         r = np.zeros((1, self.B.shape[1]))
         slopes = []
         for points, norms, weights in self._parts:
-            value, slope = kernel.value_and_slope(kernel.quantity_of_dots((points @ z)[None], norm, norms))
+            value, slope = self._target.compare_with(z[None], norm, points, norms)
             r += value @ weights
             slopes.append(slope)
         toward, total = np.zeros((1, len(z))), np.zeros(1)

@@ -22,6 +22,7 @@ from slimsvm.methods.expansion import Expansion
 NEIGHBOURS = 8
 POSITIONS = np.linspace(0.0, 1.0, 33)  # h: a grid, then one step of a parabola through the best and its neighbours
 BLOCK_VALUES = 2**22
+LOWEST = 1e300  # what a point explains that the kernel maps to zero
 SHARE = 4  # a round merges at most one in so many
 
 
@@ -70,7 +71,7 @@ def _proposals(
     kernel: Kernel, Z: FloatArray, A: FloatArray, light: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     """For each light point its best partner, what merging them loses, and the merged point and coefficients."""
-    norms, step = row_norms(Z), max(1, BLOCK_VALUES // len(Z))
+    norms, step = row_norms(Z), max(1, BLOCK_VALUES // max(len(Z), 4 * NEIGHBOURS * Z.shape[1]))
     parts = []
     for start in range(0, len(light), step):
         rows = light[start : start + step]
@@ -130,7 +131,7 @@ def _on_line(
     square = row_norms(A[i]) * k_iz**2 + row_norms(A[j]) * k_jz**2 + 2.0 * cross * k_iz * k_jz
     usable = k_zz > 0
     safe = np.where(usable, k_zz, 1.0)
-    return np.where(usable, square / safe, -np.inf), k_iz, k_jz, safe
+    return np.where(usable, square / safe, -LOWEST), k_iz, k_jz, safe
 
 
 def _pair_values(

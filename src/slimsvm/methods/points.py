@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
-from slimsvm.kernels import Kernel
+from slimsvm.kernels import Kernel, geometry
 from slimsvm.kernels.geometry import row_norms
 
+SPREAD = 1e7  # γ‖x‖² about the centre, above which ‖x‖² + ‖z‖² − 2 x·z has lost more than nine digits
 BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 
 
@@ -21,13 +22,15 @@ class Points:
     """X (n, p) and a kernel. Dense points of a radial kernel are held about their mean, `centre`, and so are all Z."""
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
-        self.kernel = kernel
+        self.kernel, self.given = kernel, X
         self.centre: FloatArray | None = None
         if not is_sparse(X) and len(X) and kernel.geometry == "squared_distance":
             self.centre = X.mean(axis=0)
             X = X - self.centre
         self.X = X
         self.norms = row_norms(X)
+        radial = kernel.geometry == "squared_distance"
+        self._spread = radial and kernel.gamma * float(self.norms.max(initial=0.0)) > SPREAD
 
     @property
     def n_points(self) -> int:
@@ -45,10 +48,18 @@ class Points:
 
     def compare(self, Z: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray]:
         """k(z_u, x_i) and k′ of them, (m, rows) each."""
-        dots = np.asarray(self.X[rows] @ Z.T).T
-        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(dots, row_norms(Z), self.norms[rows]))
+        return self.compare_with(Z, row_norms(Z), self.X[rows], self.norms[rows])
 
     def compare_own(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """k(z_u, z_v) and k′ of them, (m, m) each."""
         norms = row_norms(Z)
-        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(Z @ Z.T, norms, norms))
+        return self.compare_with(Z, norms, Z, norms)
+
+    def compare_with(
+        self, Z: FloatArray, z_norms: FloatArray, Y: Any, y_norms: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """k(z_u, y_i) and k′ of them, (m, n) each. Distances among far apart points are computed with more care."""
+        if self._spread:
+            return self.kernel.value_and_slope(geometry.squared_distance(Z, Y))
+        dots = np.asarray(Y @ Z.T).T
+        return self.kernel.value_and_slope(self.kernel.quantity_of_dots(dots, z_norms, y_norms))

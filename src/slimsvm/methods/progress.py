@@ -6,6 +6,7 @@ With `verbose` the lines reach the screen even where logging was never set up.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from types import TracebackType
 from typing import Any
@@ -17,28 +18,47 @@ SECONDS = 1.0  # between two lines at verbose=1; verbose=2 tells everything
 class Progress:
     """Tells how far a piece of work is, as a context: `with Progress("compress", verbose) as progress`."""
 
+    _lock = threading.Lock()
+    _open = 0  # those that talk at present, in all threads; the last one leaves the logger as the first found it
+    _handler: logging.Handler | None = None
+    _level = logging.NOTSET
+
     def __init__(self, name: str, verbose: int) -> None:
         self._name, self._verbose = name, int(verbose)
         self._began = self._told = time.monotonic()
-        self._handler: logging.Handler | None = None
-        self._level = logger.level
 
     def __enter__(self) -> Progress:
         if self._verbose > 0:
-            if not logger.hasHandlers():
-                self._handler = logging.StreamHandler()
-                self._handler.setFormatter(logging.Formatter("%(message)s"))
-                logger.addHandler(self._handler)
-            if not logger.isEnabledFor(logging.INFO):
-                logger.setLevel(logging.INFO)
+            with Progress._lock:
+                Progress._open += 1
+                if Progress._open == 1:
+                    Progress._begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        logger.setLevel(self._level)
-        if self._handler is not None:
-            logger.removeHandler(self._handler)
+        if self._verbose > 0:
+            with Progress._lock:
+                Progress._open -= 1
+                if Progress._open == 0:
+                    Progress._end()
+
+    @classmethod
+    def _begin(cls) -> None:
+        cls._level, cls._handler = logger.level, None
+        if not logger.hasHandlers():
+            cls._handler = logging.StreamHandler()
+            cls._handler.setFormatter(logging.Formatter("%(message)s"))
+            logger.addHandler(cls._handler)
+        if not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)
+
+    @classmethod
+    def _end(cls) -> None:
+        logger.setLevel(cls._level)
+        if cls._handler is not None:
+            logger.removeHandler(cls._handler)
 
     def tell(self, message: str, *values: Any, always: bool = False) -> None:
         """A line, unless the last one is younger than a second; `always` tells it anyway."""

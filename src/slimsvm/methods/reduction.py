@@ -9,6 +9,7 @@ needed.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from slimsvm.kernels import Linear
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 from slimsvm.methods import descent
+from slimsvm.methods.directions import Directions
 from slimsvm.methods.expansion import Expansion, expansion_of
 from slimsvm.methods.incremental import Incremental, Search
 from slimsvm.methods.merge import Merging
@@ -45,6 +47,7 @@ THIN = 1 / 16  # of the points' values: sparser points are not moved, which woul
 DEPENDENT = 1e-13  # of the largest k(x, x): support vectors nearer than this to the span of others depend on them
 EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
 BASIS_WORK = 1e9  # multiplications that the search for dependent support vectors may take
+ROUNDING = 1e-12  # of ‖Ψ‖²: a smaller ρ² cannot be told from none
 REFINE_STEPS = 100
 
 
@@ -72,11 +75,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Reduced:
-    """A small machine, what of ‖Ψ‖² it explains, and how it came about: a dict per step."""
+    """A small machine, its vectors about the centre, what of ‖Ψ‖² it explains, and its history: a dict per step."""
 
     machine: KernelMachine
     gain: float
     history: list[dict[str, Any]]
+    Z: Any = None
 
 
 class Provider(Protocol):
@@ -121,7 +125,7 @@ class _Run:
         self.machine, self.target, self.progress = machine, target, progress
         self.settings = replace(settings, solver=_chosen(settings.solver, target))
         self._best: Any = None
-        self._steps = 0
+        self._steps, self._tolerance = 0, descent.TOLERANCE
         self._done: Reduced | None = None  # the best machine finished
         n = target.n_points
         self._anchors = np.arange(n) if n <= ANCHORS else np.linspace(0, n - 1, ANCHORS).astype(np.intp)
@@ -143,15 +147,20 @@ class _Run:
                 made[m] = exact
             else:
                 made[m] = self._best_of(runs, m)
+        for smaller, m in itertools.pairwise(sorted(made)):
+            if made[m].gain < made[smaller].gain:
+                made[m] = self._enlarged(made[smaller], m, rng)
         _warn_of_stuck(runs)
-        return [made[m] for m in sizes]
+        return [replace(made[m], history=list(made[m].history)) for m in sizes]
 
     def within(self, max_distance: float, rng: np.random.Generator) -> Reduced:
         """The smallest machine with ρ²/‖Ψ‖² ≤ max_distance: sizes are doubled until one serves, then halved between."""
-        n, enough = self.target.n_points, max_distance * self.target.square
+        n, enough = self.target.n_points, max(max_distance, ROUNDING) * abs(self.target.square)
+        self._tolerance = min(self._tolerance, max_distance / 100 or ROUNDING)
         runs = [self._provider(BATCH, seed) for seed in rng.spawn(self.settings.n_init)]
-        low, high, best = 0, 1, self._whole()
-        loss = {0: self.target.square, n: 0.0}
+        low, high, best = 0, 1, self._independent(n - 1) or self._whole()
+        n = best.machine.n_vectors
+        loss = {0: abs(self.target.square), n: 0.0}
         while high < n:
             found = self._best_of(runs, high)
             loss[high] = self.target.distance(found.gain)
@@ -171,6 +180,13 @@ class _Run:
         _warn_of_stuck(runs)
         return best
 
+    def _enlarged(self, smaller: Reduced, m: int, rng: np.random.Generator) -> Reduced:
+        """m vectors that explain no less than a smaller set, which a descent of their own missed: that set and more."""
+        more = STARTS["alpha"](self.target, m - smaller.Z.shape[0], rng)
+        found = self.descend(np.vstack([smaller.Z, more]), "lbfgs", REFINE_STEPS)
+        steps = [*smaller.history, self._step(m, -found.value, refined=True, **_ending(found))]
+        return self._small(found.x, steps)
+
     def so_far(self) -> Reduced | None:
         """The best that there was when the job was interrupted."""
         found = [] if self._done is None else [self._done]
@@ -188,18 +204,18 @@ class _Run:
         """All vectors moved together, by L-BFGS or the paper's finishing descent."""
         if how == "irprop":
             return descent.joint(self.target, Z, self.keep)
-        return descent.eliminated(self.target, Z, max_iter, self.keep)
+        return descent.eliminated(self.target, Z, max_iter, self.keep, self._tolerance)
 
     def _provider(self, most: int, rng: np.random.Generator) -> Provider:
         solver, init = self.settings.solver, self.settings.init
         if isinstance(self.target.kernel, Linear):
-            return _Directions(self.target)
+            return Directions(self.target)
         if solver == "select":
             return Selection(self.target, most, rng, self.keep)
         if solver == "merge":
             return Merging(self.target)
         if solver == "lbfgs":
-            return _AllAtOnce(self, "weighted_kmeans" if init == "auto" else init, rng)
+            return _AllAtOnce(self, init, rng)
         search: Search = "fixed_point" if solver == "fixed_point" else "irprop"
         return Incremental(self.target, STARTS["random" if init == "auto" else init], most, rng, search, self.keep)
 
@@ -212,12 +228,12 @@ class _Run:
         Z = run.vectors(m)
         self.keep(Z)
         steps = [self._step(**step) for step in run.history if step["n_vectors"] <= m]
+        reduced = self._small(Z, steps, run.rows(m) if isinstance(run, Selection) else None)
         refine = self.settings.refine
         if refine and isinstance(run, (Incremental, Merging)):
-            found = self.descend(Z, "lbfgs" if refine is True else str(refine), REFINE_STEPS)
-            Z = found.x
-            steps.append(self._step(len(Z), -found.value, refined=True, **_ending(found)))
-        reduced = self._small(Z, steps)
+            found = self.descend(Z, "irprop" if refine == "irprop" else "lbfgs", REFINE_STEPS)
+            step = self._step(len(Z), -found.value, refined=True, **_ending(found))
+            reduced = max(self._small(found.x, [*steps, step]), reduced, key=lambda one: one.gain)
         made, relative = reduced.machine.n_vectors, reduced.history[-1]["relative"]
         self.progress.tell("%d of %d vectors, ρ²/‖Ψ‖² %.3g", made, self.target.n_points, relative, always=True)
         if self._done is None or reduced.gain > self._done.gain:
@@ -231,40 +247,46 @@ class _Run:
         relative = rho2 / self.target.square if known and self.target.square else 0.0 if known else np.nan
         return {"n_vectors": n_vectors, "rho2": rho2, "relative": relative, **more}
 
-    def _small(self, Z: Any, steps: list[dict[str, Any]]) -> Reduced:
-        """The machine on vectors Z, with the best coefficients and the offset of eq. 9 for them."""
+    def _small(self, Z: Any, steps: list[dict[str, Any]], rows: NDArray[np.intp] | None = None) -> Reduced:
+        """The machine on vectors Z (`rows` of the points), with the best coefficients and the offset of eq. 9.
+
+        The last step of the history tells what this machine's own coefficients give.
+        """
         B, gain = self.target.project(Z)
-        made = self._machine(Z, B, self._offset(Z, B))
+        points = self.target.away(Z) if rows is None else self.target.given[rows]
+        made = self._machine(points, B, self._offset(Z, B))
         last = self._step(len(B), gain)
-        if not steps or steps[-1]["n_vectors"] != len(B):
-            steps = [*steps, last]
-        return Reduced(made, gain, steps)
+        known = steps and steps[-1]["n_vectors"] == len(B)
+        steps = [*steps[:-1], {**steps[-1], **last}] if known else [*steps, last]
+        return Reduced(made, gain, steps, Z)
 
     def _offset(self, Z: Any, B: FloatArray) -> FloatArray:
         """b′_c = b_c + mean of Ψ_c − Ψ′_c over the support vectors that output c has (eq. 9)."""
         target, anchors = self.target, self._anchors
         small = KernelMachine(target.kernel, Z, LinearHead(B, np.zeros(B.shape[1])), Value(flat=False))
         error = self._anchor_values - small.scores(target.X[anchors], n_jobs=-1)
-        member = target.A[anchors] != 0
+        member = (target.A[anchors] != 0) * target.counts[anchors, None]
         counts = np.maximum(member.sum(axis=0), 1)
         return np.asarray(self.machine.head.intercept + np.sum(error * member, axis=0) / counts)
 
-    def _machine(self, Z: Any, B: FloatArray, intercept: FloatArray) -> KernelMachine:
+    def _machine(self, points: Any, B: FloatArray, intercept: FloatArray) -> KernelMachine:
         head = (PairsHead if self.machine.head.gives_pairs else LinearHead)(B, intercept)
-        return replace(self.machine, points=self.target.away(Z), head=head)
+        return replace(self.machine, points=points, head=head)
 
     def _whole(self) -> Reduced:
         """The machine itself, or, where points repeat, the same with each of them once."""
         target, machine = self.target, self.machine
         if target.n_points < machine.n_vectors:
-            machine = self._machine(target.X, target.A, machine.head.intercept)
-        return Reduced(machine, np.inf, [{"n_vectors": target.n_points, "rho2": 0.0, "relative": 0.0}])
+            machine = self._machine(target.given, target.A, machine.head.intercept)
+        history = [{"n_vectors": target.n_points, "rho2": 0.0, "relative": 0.0}]
+        return Reduced(machine, np.inf, history, target.X)
 
     def _independent(self, most: int) -> Reduced | None:
         """An exact machine of at most `most` support vectors, if those span the others in feature space."""
         target = self.target
         n = target.n_points
-        if isinstance(target.kernel, Linear) or n * most**2 > BASIS_WORK:
+        most = min(most, int(np.sqrt(BASIS_WORK / n)))
+        if isinstance(target.kernel, Linear) or most < 1:
             return None
         some = np.unique(np.linspace(0, n - 1, min(n, 2 * most)).astype(np.intp))
         if n > 2 * len(some) and not self._spanned(some, most)[1]:  # what holds for all holds for some
@@ -272,7 +294,8 @@ class _Run:
         taken, spanned = self._spanned(np.arange(n), most)
         if not spanned or not len(taken):
             return None
-        reduced = self._small(target.X[np.sort(taken)], [])
+        taken = np.sort(taken)
+        reduced = self._small(target.X[taken], [], taken)
         return reduced if abs(target.square - reduced.gain) <= EXACT * target.scale else None
 
     def _spanned(self, rows: NDArray[np.intp], most: int) -> tuple[NDArray[np.intp], bool]:
@@ -286,32 +309,27 @@ class _Run:
 
 
 class _AllAtOnce:
-    """`solver="lbfgs"`: m starts, moved together."""
+    """`solver="lbfgs"`: m starts, moved together.
 
-    def __init__(self, run: _Run, init: str, rng: np.random.Generator) -> None:
-        self._run, self._start, self._rng = run, STARTS[init], rng
+    By default the starts are the centres of weighted k-means. Where a kernel is so narrow that nothing is near them, a
+    mere selection of support vectors explains more than what they come to, and is moved in their place.
+    """
+
+    def __init__(self, run: _Run, init: Init, rng: np.random.Generator) -> None:
+        self._run, self._init, self._rng = run, init, rng
         self.history: list[dict[str, Any]] = []
 
     def vectors(self, m: int) -> FloatArray:
         """m vectors, by a descent of their own."""
-        start = self._start(self._run.target, m, self._rng)
-        found = self._run.descend(start, "lbfgs", self._run.settings.max_iter)
-        self.history = [{"n_vectors": m, "gain": -found.value, **_ending(found)}]
+        target, steps = self._run.target, self._run.settings.max_iter
+        start = STARTS["weighted_kmeans" if self._init == "auto" else self._init](target, m, self._rng)
+        found = self._run.descend(start, "lbfgs", steps)
+        if self._init == "auto":
+            selected = np.asarray(dense(Selection(target, m, self._rng).vectors(m)), dtype=np.float64)
+            if target.project(selected)[1] > -found.value:
+                found = self._run.descend(selected, "lbfgs", steps)
+        self.history = [{"n_vectors": len(found.x), "gain": -found.value, **_ending(found)}]
         return found.x
-
-
-class _Directions:
-    """The linear kernel, exactly: the weights W = AᵀX of q outputs, or their leading singular directions."""
-
-    def __init__(self, target: Expansion) -> None:
-        _, size, right = np.linalg.svd(np.asarray(dense(target.A.T @ target.X)), full_matrices=False)
-        rank = max(1, int(np.sum(size > size[0] * np.finfo(float).eps * max(target.X.shape))))
-        self._vectors = size[:rank, None] * right[:rank] if size[0] > 0 else right[:1]
-        self.history: list[dict[str, Any]] = []
-
-    def vectors(self, m: int) -> FloatArray:
-        """The m largest directions, or all where there are fewer."""
-        return np.asarray(self._vectors[:m])
 
 
 def _between(low: int, high: int, above: float, below: float, enough: float) -> int:

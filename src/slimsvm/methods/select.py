@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimsvm.methods.expansion import Expansion
 from slimsvm.optim.result import OnBest
@@ -23,18 +24,28 @@ class Selection:
     """A growing selection; `vectors(m)` are the first m support vectors taken, or all that are independent."""
 
     def __init__(self, target: Expansion, most: int, rng: np.random.Generator, on_best: OnBest | None = None) -> None:
-        self.target, self._on_best = target, on_best
-        count = max(CANDIDATES, 8 * most)
+        self.target, self._rng, self._on_best = target, rng, on_best
+        self._draw(most)
+
+    def _draw(self, most: int) -> None:
+        """Begin with as many candidates as `most` vectors want."""
+        target, count = self.target, max(CANDIDATES, 8 * most)
         everyone = np.arange(target.n_points)
-        share = target.weights / target.weights.sum()
-        drawn = everyone if count >= len(everyone) else np.sort(rng.choice(everyone, count, replace=False, p=share))
-        self._candidates = target.X[drawn]
+        if count < len(everyone):
+            share = target.weights / target.weights.sum()
+            count = min(count, int(np.count_nonzero(share)))
+            everyone = np.sort(self._rng.choice(everyone, count, replace=False, p=share))
+        self._rows, self._candidates = everyone, target.X[everyone]
         self._residual = target.overlap(self._candidates)
         self._diagonal = target.own(self._candidates)
         self._left = self._diagonal.copy()
-        self._basis = np.empty((0, len(drawn)))
+        self._basis = np.empty((0, len(everyone)))
         self._taken: list[int] = []
         self.history: list[dict[str, Any]] = []
+
+    def rows(self, m: int) -> NDArray[np.intp]:
+        """The first m support vectors taken, by their row."""
+        return np.asarray(self._rows[np.array(self._taken[:m], dtype=np.intp)])
 
     @property
     def Z(self) -> Any:
@@ -43,6 +54,8 @@ class Selection:
 
     def vectors(self, m: int) -> Any:
         """The first m support vectors, or fewer where no other is independent of those."""
+        if 8 * m > len(self._rows) >= CANDIDATES and len(self._rows) < self.target.n_points:
+            self._draw(2 * m)
         while len(self._taken) < m and self._extend():
             if self._on_best is not None:
                 self._on_best(self.Z)
@@ -52,6 +65,8 @@ class Selection:
         free = self._left > DEPENDENT * np.abs(self._diagonal)
         free[self._taken] = False
         if not free.any():
+            if not self._taken:  # a machine has at least one vector, even where all kernel values are zero
+                self._taken.append(0)
             return False
         square = np.sum(self._residual**2, axis=1)
         gains = np.where(free, square / np.where(free, self._left, 1.0), -np.inf)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels.geometry import dense
@@ -138,7 +139,8 @@ def weighted_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> Floa
     if target.n_points > max(SAMPLED, m):
         chosen = np.sort(rng.choice(target.n_points, max(SAMPLED, m), replace=False))
     seed = int(rng.integers(2**31))
-    with warnings.catch_warnings():
+    # Sums over several threads come in any order, and the same seed must give the same machine.
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
         warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
         means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
         means.fit(_narrow(target.X[chosen]), sample_weight=target.weights[chosen])

@@ -42,7 +42,7 @@ def irprop(
             best, best_value = x.copy(), value
             if on_best is not None:
                 on_best(best)
-        quiet = quiet + 1 if abs(value - old_value) < tolerance else 0
+        quiet = quiet + 1 if abs(value - old_value) <= tolerance else 0
         if quiet >= patience:
             return Result(best, best_value, n_iter, Status.CONVERGED)
         agreement = gradient * old_gradient
