@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.reduced_set import ReducedSetClassifier
+    from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
 
 __all__ = [
     "FormatError",
@@ -31,6 +32,7 @@ __all__ = [
     "SlimOutlierDetector",
     "SlimRegressor",
     "SlowCoreWarning",
+    "SparseLargeMarginClassifier",
     "UnsupportedModelError",
     "__version__",
     "compress",
@@ -47,6 +49,7 @@ _HOMES = {
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
     "methods.reduced_set": ("ReducedSetClassifier",),
+    "methods.sparse_margin": ("SparseLargeMarginClassifier",),
 }
 
 

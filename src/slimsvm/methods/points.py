@@ -61,5 +61,5 @@ class Points:
         """k(z_u, y_i) and k′ of them, (m, n) each. Distances among far apart points are computed with more care."""
         if self._spread:
             return self.kernel.value_and_slope(geometry.squared_distance(Z, Y))
-        dots = np.asarray(Y @ Z.T).T
+        dots = np.asarray(Y @ Z.T).T if is_sparse(Y) else Z @ Y.T
         return self.kernel.value_and_slope(self.kernel.quantity_of_dots(dots, z_norms, y_norms))

@@ -138,12 +138,17 @@ def weighted_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> Floa
     chosen = np.arange(target.n_points)
     if target.n_points > max(SAMPLED, m):
         chosen = np.sort(rng.choice(target.n_points, max(SAMPLED, m), replace=False))
+    return k_means(target.X[chosen], target.weights[chosen], m, rng)
+
+
+def k_means(X: Any, weights: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
+    """The centres of weighted k-means, (m, p), in random order."""
     seed = int(rng.integers(2**31))
     # Sums over several threads come in any order, and the same seed must give the same machine.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
         warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
         means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
-        means.fit(_narrow(target.X[chosen]), sample_weight=target.weights[chosen])
+        means.fit(_narrow(X), sample_weight=weights)
     return np.asarray(rng.permutation(means.cluster_centers_))
 
 
