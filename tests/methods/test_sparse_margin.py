@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
 from slimsvm import SparseLargeMarginClassifier
+from slimsvm.methods.margin import MarginObjective
 
 WEIGHTS = "starts are drawn from the samples, and a weighted set has other samples than a repeated one"
 EXPECTED = {
@@ -165,3 +166,22 @@ def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
 def test_one_class_is_refused(moons: Any) -> None:
     with pytest.raises(ValueError, match=r"needs samples of at least 2 classes\. Got 1 class"):
         small().fit(moons[0], np.zeros(len(moons[0])))
+
+
+@pytest.mark.parametrize("vectors", ["shared", "per_class"])
+def test_ctrl_c_leaves_the_best_so_far(iris: Any, vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    real = MarginObjective.__call__
+
+    def interrupted(self: MarginObjective, Z: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > (8 if vectors == "shared" else 40):
+            raise KeyboardInterrupt
+        return real(self, Z)
+
+    monkeypatch.setattr(MarginObjective, "__call__", interrupted)
+    model = small(loss="squared_hinge", gamma="scale", vectors=vectors, max_iter=12, tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*iris)
+    assert model.score(*iris) > 0.9

@@ -29,8 +29,9 @@ from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings, reduce_machine
 from slimsvm.methods.sizes import resolve_size
 from slimsvm.methods.starts import k_means
-from slimsvm.optim import Result, calm_blas, lbfgs
+from slimsvm.optim import Result, Status, calm_blas, lbfgs
 from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.optim.result import OnBest
 
 INITS = ("random", "kmeans", "reduced_set")
 CLUSTERED = 20_000  # samples beyond which k-means takes a sample
@@ -46,6 +47,7 @@ def descend(
     tol: float,
     history: list[dict[str, Any]],
     progress: Progress,
+    on_best: OnBest | None = None,
 ) -> Result:
     """L-BFGS on W from Z, until a step gains less than `tol` of it; every better value goes into the history."""
     objective = MarginObjective(points, problem, loss)
@@ -59,7 +61,7 @@ def descend(
         return value, gradient
 
     first = objective(Z)[0]
-    return lbfgs(told, Z, tolerance=tol * max(abs(first), 1e-300), unit=width, max_iter=max_iter)
+    return lbfgs(told, Z, tolerance=tol * max(abs(first), 1e-300), unit=width, max_iter=max_iter, on_best=on_best)
 
 
 class SparseLargeMarginClassifier(MachineClassifier):
@@ -139,7 +141,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginClassifier:
         """Train on X (N, d) and y (N,). Samples of weight zero are left out.
 
-        Ctrl-C leaves the best machine so far in `machine_`.
+        Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
         """
         whose = type(self).__name__
         training.check_positive(self, "tol", "n_init", "max_iter")
@@ -153,20 +155,48 @@ class SparseLargeMarginClassifier(MachineClassifier):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         parts = np.eye(q, dtype=bool) if self.vectors == "per_class" else np.ones((1, q), dtype=bool)
         with Progress(whose, self.verbose) as progress, calm_blas(float(m) * np.prod(task.points.X.shape)):
-            runs = [
-                self._best_run(replace(task, Y=task.Y[:, part]), min(m, task.points.n_points), rng, progress)
-                for part in parts
-            ]
+            tasks = [replace(task, Y=task.Y[:, part]) for part in parts]
+            kept: list[FloatArray] = []  # the best vectors so far for each of the tasks that have begun
+            try:
+                runs = [self._best_run(one, min(m, task.points.n_points), rng, progress, kept) for one in tasks]
+            except KeyboardInterrupt:
+                if len(kept) == len(tasks):
+                    self._take(task, parts, [self._stopped(one, Z) for one, Z in zip(tasks, kept, strict=True)])
+                raise
         self._take(task, parts, runs)
         return self
 
-    def _best_run(self, task: training.Task, m: int, rng: np.random.Generator, progress: Progress) -> _Run:
+    def _stopped(self, task: training.Task, Z: FloatArray) -> _Run:
+        """The machine on vectors that were not moved to the end."""
+        problem = MarginProblem.of_labels(task.Y, task.costs[:, None])
+        fit = fit_coefficients(task.points, Z, problem, self.loss, tolerance=1e-4)
+        return _Run(Result(Z, float(fit.solution.value.sum()), 0, Status.MAX_ITER), fit, [])
+
+    def _best_run(
+        self, task: training.Task, m: int, rng: np.random.Generator, progress: Progress, kept: list[FloatArray]
+    ) -> _Run:
         """The best of `n_init` runs for the outputs at hand."""
         problem = MarginProblem.of_labels(task.Y, task.costs[:, None])
-        runs = [self._run(task, problem, self._start(task, m, rng), progress) for _ in range(int(self.n_init))]
-        return min(runs, key=lambda run: run.found.value)
+        runs: list[_Run] = []
+        for _ in range(int(self.n_init)):
+            start = self._start(task, m, rng)
+            if not runs:
+                kept.append(start)
+            runs.append(self._run(task, problem, start, progress, kept))
+            runs = [min(runs, key=lambda run: run.found.value)]
+            kept[-1] = runs[0].found.x
+        return runs[0]
 
-    def _run(self, task: training.Task, problem: MarginProblem, start: FloatArray, progress: Progress) -> _Run:
+    def _run(
+        self, task: training.Task, problem: MarginProblem, start: FloatArray, progress: Progress, kept: list[FloatArray]
+    ) -> _Run:
+        """One descent; the vectors kept follow it only where they are no better already."""
+        first = kept[-1] is start
+
+        def follow(Z: FloatArray) -> None:
+            if first:
+                kept[-1] = Z
+
         history: list[dict[str, Any]] = []
         found = descend(
             task.points,
@@ -177,6 +207,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
             tol=float(self.tol),
             history=history,
             progress=progress,
+            on_best=follow,
         )
         return _Run(found, fit_coefficients(task.points, found.x, problem, self.loss), history)
 
