@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.reduced_set import ReducedSetClassifier
+    from slimsvm.methods.reduced_svm import ReducedSVC
     from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
 
 __all__ = [
     "FormatError",
     "Interrupted",
     "KernelMachine",
+    "ReducedSVC",
     "ReducedSetClassifier",
     "SlimClassifier",
     "SlimOutlierDetector",
@@ -49,6 +51,7 @@ _HOMES = {
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
     "methods.reduced_set": ("ReducedSetClassifier",),
+    "methods.reduced_svm": ("ReducedSVC",),
     "methods.sparse_margin": ("SparseLargeMarginClassifier",),
 }
 

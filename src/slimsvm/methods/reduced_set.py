@@ -17,9 +17,12 @@ from slimsvm.evaluation import Precision
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import import_model
 from slimsvm.machine import KernelMachine
+from slimsvm.methods import training
 from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.refit import refit
 from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
+from slimsvm.optim import calm_blas
 
 
 class ReducedSetClassifier(MachineClassifier):
@@ -41,8 +44,10 @@ class ReducedSetClassifier(MachineClassifier):
     refine : bool, "lbfgs" or "irprop", default=True
         Whether all vectors are moved together at the end: by L-BFGS with the coefficients eliminated (True), or by the
         paper's 100 steps of iRprop+ on vectors and coefficients.
-    coef : {"project"}, default="project"
-        The coefficients: those of the orthogonal projection onto the vectors.
+    coef : {"project", "margin"}, default="project"
+        The coefficients: those of the orthogonal projection onto the vectors, or those of the largest margin on the
+        training data, each class against the rest (the modified reduced set of Wu, Schölkopf & Bakır 2005), with the C
+        of `estimator` where it has one.
     max_distance : float, default=None
         In place of n_vectors, the share of ‖Ψ‖² that may be lost; as many vectors are used as it needs.
     n_init : int, default=1
@@ -74,7 +79,7 @@ class ReducedSetClassifier(MachineClassifier):
         solver: Solver = "irprop",
         init: Init = "random",
         refine: Refine = True,
-        coef: Literal["project"] = "project",
+        coef: Literal["project", "margin"] = "project",
         max_distance: float | None = None,
         n_init: int = 1,
         C: float = 1.0,
@@ -115,8 +120,7 @@ class ReducedSetClassifier(MachineClassifier):
         whose = type(self).__name__
         settings = Settings(self.solver, self.init, self.refine, self.n_init)
         settings.check(whose)
-        if self.coef != "project":
-            raise ValueError(f"coef of {whose} must be 'project'. Got {self.coef!r}.")
+        training.check_choice(self, "coef", ("project", "margin"))
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         distance = None if self.max_distance is None else check_distance(self.max_distance, whose)
@@ -142,7 +146,19 @@ class ReducedSetClassifier(MachineClassifier):
             self._take(Reduced(parent, 0.0, []) if best is None else best)
             raise
         self._take(found)
+        if self.coef == "margin":
+            self._refit(X, y, sample_weight)
         return self
+
+    def _refit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """New coefficients for the vectors found, by the margin on the training data."""
+        self.machine_.kernel.require_definite(f"{type(self).__name__}(coef='margin')")
+        model = self if self.estimator is None else self.estimator
+        C, weights = getattr(model, "C", self.C), getattr(model, "class_weight", None)
+        costs = training.sample_costs(C, X, y, weights, sample_weight)
+        used = costs > 0
+        with calm_blas(float(used.sum()) * self.machine_.n_vectors**2):
+            self.machine_ = refit(self.machine_, X[used], y[used], costs[used])
 
     def _train(self, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
         svm = clone(self.estimator) if self.estimator is not None else self._svc()
