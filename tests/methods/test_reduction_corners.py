@@ -17,7 +17,7 @@ import slimsvm
 from oracles import expansion as oracle
 from slimsvm.answers import Value
 from slimsvm.heads import LinearHead
-from slimsvm.kernels import Kernel, Linear, Polynomial, Rbf
+from slimsvm.kernels import Kernel, Laplacian, Linear, Polynomial, Rbf
 from slimsvm.machine import KernelMachine
 from slimsvm.optim import calm_blas, threads
 
@@ -81,6 +81,15 @@ def test_more_vectors_never_explain_less(solver: str) -> None:
     rho2 = np.array([slim.history_[-1]["rho2"] for slim in slims])
     assert (np.diff(rho2) <= 1e-9 * rho2[0]).all()
     assert [slim.n_vectors_ for slim in slims] == list(range(1, 31))
+
+
+def test_a_selection_of_any_size_stays_a_selection() -> None:
+    parent = machine_of(Laplacian(0.05), P, A)
+    slims = slimsvm.compress(parent, n_vectors=list(range(1, 60)), solver="select")
+    rows = {tuple(row) for row in P.tolist()}
+    assert all({tuple(row) for row in slim.vectors_.tolist()} <= rows for slim in slims)
+    rho2 = np.array([slim.history_[-1]["rho2"] for slim in slims])
+    assert (np.diff(rho2) <= 1e-9 * rho2[0]).all()
 
 
 def test_exact_machines_keep_to_any_distance() -> None:

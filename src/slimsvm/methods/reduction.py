@@ -148,10 +148,16 @@ class _Run:
             else:
                 made[m] = self._best_of(runs, m)
         for smaller, m in itertools.pairwise(sorted(made)):
-            if made[m].gain < made[smaller].gain:
+            if self._descends and made[m].gain < made[smaller].gain - ROUNDING * self.target.scale:
                 made[m] = self._enlarged(made[smaller], m, rng)
         _warn_of_stuck(runs)
         return [replace(made[m], history=list(made[m].history)) for m in sizes]
+
+    @property
+    def _descends(self) -> bool:
+        """Whether each size ends with a descent of its own, which may miss what that of a smaller one found."""
+        solver, linear = self.settings.solver, isinstance(self.target.kernel, Linear)
+        return not linear and (solver == "lbfgs" or (bool(self.settings.refine) and solver != "select"))
 
     def within(self, max_distance: float, rng: np.random.Generator) -> Reduced:
         """The smallest machine with ρ²/‖Ψ‖² ≤ max_distance: sizes are doubled until one serves, then halved between."""
