@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from problems import DATA, load
+from problems import has_data, load
 from report import Target, introduce, report_targets
 from scaling import BUDGET, GROWTH, MEMORY_SHARE, SIZES, SIZES_QUICK, WIDTH, Cost, costs, growth, header, line
 from sklearn.datasets import load_digits
@@ -60,7 +60,7 @@ def main() -> None:
     """Measure, print, and write what was asked for."""
     options = parse_options()
     introduce(os.cpu_count() or 1)
-    data = small_digits() if options.quick or not DATA.is_dir() else usps()
+    data = small_digits() if options.quick or not has_data() else usps()
     rounds = compare(data, 1 if options.quick else options.repeats)
     found = scale(SIZES_QUICK if options.quick else SIZES, BUDGET / 10 if options.quick else BUDGET)
     reached = list(targets(data.name, rounds, found))

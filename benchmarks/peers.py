@@ -16,7 +16,7 @@ Predict = Callable[[NDArray[Any]], Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """A library: what it computes in, and how to get its `predict` for a problem, a precision and some threads."""
+    """A package: what it computes in, and how to get its `predict` for a problem, a precision and some threads."""
 
     name: str
     precisions: tuple[str, ...]

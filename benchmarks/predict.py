@@ -1,6 +1,6 @@
 """How fast slimsvm predicts, side by side with scikit-learn, scikit-learn-intelex and ONNX Runtime.
 
-Every library predicts with the same support vectors, in the same run, and the machine's own limit is measured in it
+Every package predicts with the same support vectors, in the same run, and the machine's own limit is measured in it
 too. See README.md in this folder for what is measured and how.
 """
 
@@ -77,10 +77,10 @@ def compare(
     print(f"\n{problem.name}: {d} features, {m} support vectors, {len(problem.svc.classes_)} classes", flush=True)
     raise_limits(limits, (2048, m, d), threads, budget)
     rows = []
-    for precision, library, predict in participants(problem, threads):
+    for precision, package, predict in participants(problem, threads):
         for batch in batches:
             timing = measure(partial(predict, problem.rows[:batch].astype(precision)), budget)
-            rows.append(make_row(problem, batch, precision, library, timing))
+            rows.append(make_row(problem, batch, precision, package, timing))
     raise_limits(limits, LARGE, threads, budget)
     rows.sort(key=lambda row: (row.batch, PRECISIONS.index(row.precision)))
     print("\n".join(table(rows)), flush=True)
@@ -94,7 +94,7 @@ def raise_limits(limits: dict[str, Limit], shape: tuple[int, int, int], threads:
 
 
 def participants(problem: Problem, threads: int) -> Iterator[tuple[str, str, Predict]]:
-    """Precision, name and `predict` of every library that can take part; the others are named."""
+    """Precision, name and `predict` of every package that can take part; the others are named."""
     for peer in PEERS:
         for precision in peer.precisions:
             predict = built(peer, problem, precision, threads)
@@ -132,7 +132,7 @@ def write(
         options.markdown.write_text("\n".join(summary(rows, limits, overhead, memory)) + "\n", encoding="utf-8")
     if options.json:
         everything: dict[str, Any] = {
-            "library": SLIMSVM,
+            "package": SLIMSVM,
             "threads": options.threads,
             "limits": {precision: asdict(found) for precision, found in limits.items()},
             "measurements": [asdict(row) for row in rows],

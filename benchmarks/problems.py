@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
+from shared_data import has_data, load
+
 GENERATED = [(2, 100), (16, 2600), (64, 2600), (256, 3400), (784, 13000)]
 GENERATED_QUICK = [(2, 100), (16, 300)]
 LARGEST_BATCH = 10_000
@@ -46,7 +48,7 @@ def problems(quick: bool, wanted: list[str]) -> Iterator[Problem]:
             yield generated(d, m)
     for name, make in (("usps", usps), ("spambase", spambase)):
         if name in wanted or not (wanted or quick):
-            if DATA.is_dir():
+            if has_data():
                 yield make()
             else:
                 print(f"\n{name}: skipped, the data folder ../shared/data is not beside this checkout")
@@ -89,14 +91,3 @@ def spambase() -> Problem:
 def drawn(X: NDArray[Any]) -> NDArray[Any]:
     """LARGEST_BATCH rows of X, with repeats."""
     return X[np.random.default_rng(0).integers(0, len(X), LARGEST_BATCH)]
-
-
-def load(name: str) -> dict[str, Any]:
-    """The arrays of one data set, by the data folder's own loader."""
-    spec = importlib.util.spec_from_file_location("data_loader", DATA / "load.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    data: dict[str, Any] = module.load(name)
-    return data

@@ -26,7 +26,7 @@ class Row:
     n_vectors: int
     batch: int
     precision: str
-    library: str
+    package: str
     best: float
     median: float
     runs: int
@@ -64,20 +64,20 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def make_row(problem: Problem, batch: int, precision: str, library: str, timing: Timing) -> Row:
+def make_row(problem: Problem, batch: int, precision: str, package: str, timing: Timing) -> Row:
     sizes = (problem.name, problem.n_features, problem.n_vectors)
-    return Row(*sizes, batch, precision, library, **asdict(timing))
+    return Row(*sizes, batch, precision, package, **asdict(timing))
 
 
 def table(rows: list[Row]) -> Iterator[str]:
     """The rows of one problem as lines, each with how many times slimsvm is faster."""
-    head = ("batch", "precision", "library", "best", "median", "runs", "µs/sample", "slimsvm is faster")
+    head = ("batch", "precision", "package", "best", "median", "runs", "µs/sample", "slimsvm is faster")
     yield "  {:>6}  {:<9}  {:<20}  {:>10}  {:>10}  {:>5}  {:>10}  {:>17}".format(*head)
     for row in rows:
         own = find(rows, row.batch, row.precision, SLIMSVM) or find(rows, row.batch, "float64", SLIMSVM)
-        ratio = f"{row.best / own.best:.1f} ×" if own and row.library not in (SLIMSVM, SCORES) else ""
+        ratio = f"{row.best / own.best:.1f} ×" if own and row.package not in (SLIMSVM, SCORES) else ""
         yield (
-            f"  {row.batch:>6}  {row.precision:<9}  {row.library:<20}  {duration(row.best):>10}  "
+            f"  {row.batch:>6}  {row.precision:<9}  {row.package:<20}  {duration(row.best):>10}  "
             f"{duration(row.median):>10}  {row.runs:>5}  {row.best / row.batch * 1e6:>10.3f}  {ratio:>17}"
         )
 
@@ -90,10 +90,10 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs"
 
 
-def find(rows: list[Row], batch: int, precision: str, library: str, problem: str | None = None) -> Row | None:
+def find(rows: list[Row], batch: int, precision: str, package: str, problem: str | None = None) -> Row | None:
     """The row asked for, or None."""
-    wanted = (batch, precision, library)
-    fitting = (r for r in rows if (r.batch, r.precision, r.library) == wanted and problem in (None, r.problem))
+    wanted = (batch, precision, package)
+    fitting = (r for r in rows if (r.batch, r.precision, r.package) == wanted and problem in (None, r.problem))
     return next(fitting, None)
 
 
@@ -105,19 +105,19 @@ def fractions(rows: list[Row], limits: dict[str, Limit]) -> Iterator[str]:
             f"{limit.exponentials / 1e9:.2f} G exponentials/s"
         )
     for row in rows:
-        if row.library == SCORES and row.batch > 1:
+        if row.package == SCORES and row.batch > 1:
             yield f"  {row.problem:<15}  {row.batch:>6}  {row.precision}  {row.fraction(limits):.2f}"
 
 
 def targets(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timing], memory: int) -> Iterator[Target]:
     """Every target, with its figures."""
     largest = max(row.batch for row in rows)
-    for own in (r for r in rows if (r.library, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
+    for own in (r for r in rows if (r.package, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
         yield from batch_targets(rows, limits, own)
     for precision, timing in overhead.items():
         what = f"decision(x), {precision}: at most 3 µs above its arithmetic"
         yield Target(what, f"{timing.best * 1e6:.2f} µs", timing.best <= 3e-6)
-    for own in (r for r in rows if r.library == SLIMSVM and r.batch == 1 and r.n_vectors <= 200):
+    for own in (r for r in rows if r.package == SLIMSVM and r.batch == 1 and r.n_vectors <= 200):
         yield from single_targets(rows, own)
     what = f"memory of a large prediction: below {MEMORY_LIMIT >> 20} MiB"
     yield Target(what, f"{memory / 2**20:.1f} MiB", memory < MEMORY_LIMIT)
@@ -149,10 +149,10 @@ def batch_targets(rows: list[Row], limits: dict[str, Limit], own: Row) -> Iterat
 
 def single_targets(rows: list[Row], own: Row) -> Iterator[Target]:
     """One row through `predict`, at few vectors."""
-    for library, precision, least in ((SKLEARN, "float64", 10.0), (ONNX, "float32", 2.0)):
-        other = find(rows, 1, precision, library, own.problem)
+    for package, precision, least in ((SKLEARN, "float64", 10.0), (ONNX, "float32", 2.0)):
+        other = find(rows, 1, precision, package, own.problem)
         if other is not None:
-            yield faster(f"{own.problem}, one row, {own.precision}: at least {least:g} × {library}", own, other, least)
+            yield faster(f"{own.problem}, one row, {own.precision}: at least {least:g} × {package}", own, other, least)
 
 
 def faster(what: str, own: Row, other: Row, least: float) -> Target:
@@ -166,9 +166,9 @@ def summary(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timin
     heads = ("vectors × features", "µs per row", "× scikit-learn", "× intelex", "× ONNX Runtime", "of the limit")
     yield f"| {largest:,} rows, float32 | {' | '.join(heads)} |"
     yield "|---" * (1 + len(heads)) + "|"
-    for own in (r for r in rows if (r.library, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
+    for own in (r for r in rows if (r.package, r.precision, r.batch) == (SLIMSVM, "float32", largest)):
         others = (("float64", SKLEARN), ("float32", INTELEX), ("float32", ONNX))
-        found = [find(rows, largest, precision, library, own.problem) for precision, library in others]
+        found = [find(rows, largest, precision, package, own.problem) for precision, package in others]
         ratios = [f"{other.best / own.best:.1f}" if other else "–" for other in found]
         scores = find(rows, largest, "float32", SCORES, own.problem)
         reached = f"{scores.fraction(limits):.2f}" if scores else "–"

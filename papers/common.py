@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib.util
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,12 @@ for _threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import matplotlib as mpl
 from joblib import Parallel, delayed
 
+import shared_data
+
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SLIMSVM_DATA", ROOT.parent / "shared" / "data"))
 STYLE = {
     "figure.dpi": 100,
     "savefig.dpi": 100,
@@ -48,31 +47,14 @@ class MissingDataError(FileNotFoundError):
     """The benchmark data are not there."""
 
 
-def has_data() -> bool:
-    """Whether the benchmark data lie beside the project, or where SLIMSVM_DATA says."""
-    return (DATA / "load.py").exists()
-
-
 def load_data(name: str, split: int | None = None) -> dict[str, Any]:
     """The arrays of one data set, by the data folder's own loader."""
-    if not has_data():
+    if not shared_data.has_data():
         raise MissingDataError(
-            f"{name} is not there: the benchmark data are looked for in {DATA}. Put the folder there, or name another "
-            f"by SLIMSVM_DATA; --smoke runs without data."
+            f"{name} is not there: the benchmark data are looked for in {shared_data.DATA}. Put the folder there, or "
+            f"name another by SLIMSVM_DATA; --smoke runs without data."
         )
-    data: dict[str, Any] = _loader()(name, split=split)
-    return data
-
-
-@cache
-def _loader() -> Callable[..., dict[str, Any]]:
-    spec = importlib.util.spec_from_file_location("shared_data_loader", DATA / "load.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    load: Callable[..., dict[str, Any]] = module.load
-    return load
+    return shared_data.load(name, split)
 
 
 def load_settings(folder: Path) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,24 +11,17 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 from oracles.trainers import as_machine
+from shared_data import has_data, load
 from slimsvm.answers import Classes
 from slimsvm.calibration import Sigmoid
 from slimsvm.estimator import wrap
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[..., dict[str, Any]]:
     """`load(name, split=None)` of the benchmark data; skips the test where the data folder is missing."""
-    if not (DATA / "load.py").exists():
+    if not has_data():
         pytest.skip("the benchmark data folder ../shared/data is not beside this checkout")
-    spec = importlib.util.spec_from_file_location("shared_data_loader", DATA / "load.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    load: Callable[..., dict[str, Any]] = module.load
     return load
 
 

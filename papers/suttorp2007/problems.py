@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold
 from sklearn.svm import SVC
 
+import shared_data
 import slimsvm
 
 SETTINGS = common.load_settings(Path(__file__).parent)
@@ -46,7 +47,7 @@ def data_of(name: str, smoke: bool) -> Data:
     if not smoke:
         return LOADERS[name]()
     few = SMOKE["samples"]
-    data = LOADERS[name]() if common.has_data() else generated(SMOKE["features"][name])
+    data = LOADERS[name]() if shared_data.has_data() else generated(SMOKE["features"][name])
     return tuple(part[:few] for part in data)  # type: ignore[return-value]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -265,3 +266,26 @@ def test_an_indefinite_kernel_has_one(kernel: Kernel) -> None:
     X = np.linspace(0, 1.5, 8)[:, None]
     assert not kernel.definite
     assert np.linalg.eigvalsh(kernel.gram(X, X))[0] < -1e-4
+
+
+@differentiable
+def test_values_on_a_segment_follow_from_its_ends(name: str, rng: np.random.Generator) -> None:
+    kernel, (x, y) = random_kernel(rng, name), rng.normal(size=(2, 4))
+    h = np.linspace(0.0, 1.0, 5)
+    found = kernel.quantities_on_segment(x @ x, y @ y, x @ y, h)
+    values = [kernel.profile(t, kernel.gamma) for t in found]
+    for k, share in enumerate(h):
+        z = (share * x + (1.0 - share) * y).tolist()
+        expected = [oracle.value(kernel, a, z) for a in (x.tolist(), y.tolist(), z)]
+        np.testing.assert_allclose([value[k] for value in values], expected, rtol=1e-9, atol=1e-12)
+
+
+@every_kernel
+def test_the_width_has_the_unit_of_the_data(name: str) -> None:
+    """Points and width stretch alike: γ falls with the square of the unit, and so does a typical norm rise."""
+    kernel = random_kernel(np.random.default_rng(0), name)
+    stretched = random_kernel(np.random.default_rng(0), name)
+    if "gamma" in {field.name for field in dataclasses.fields(stretched)}:
+        stretched = dataclasses.replace(stretched, gamma=kernel.gamma / 100.0)
+    assert stretched.width(400.0) == pytest.approx(10.0 * kernel.width(4.0))
+    assert kernel.width(0.0) > 0.0

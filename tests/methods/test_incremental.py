@@ -17,7 +17,7 @@ from slimsvm.kernels import Polynomial, Rbf
 from slimsvm.machine import KernelMachine
 from slimsvm.methods import incremental
 from slimsvm.methods.expansion import Expansion, expansion_of
-from slimsvm.methods.incremental import Incremental, Search, _Residual, first_step, width
+from slimsvm.methods.incremental import Incremental, Search, _Residual, first_step
 from slimsvm.methods.starts import random
 
 moved = pytest.mark.parametrize("kernel", MOVED)
@@ -101,8 +101,8 @@ def test_the_width_is_that_of_the_kernel_and_the_step_small() -> None:
     X = np.array([[3.0, 4.0], [-3.0, -4.0]])
     head = LinearHead(np.ones((2, 1)), [0.0])
     radial, dotted = (expansion_of(KernelMachine(k, X, head, Value())) for k in (Rbf(2.0), Polynomial(1.0, 1.0, 2)))
-    assert width(radial) == pytest.approx(0.5)
-    assert width(dotted) == pytest.approx(5.0)
+    assert radial.width == pytest.approx(0.5)
+    assert dotted.width == pytest.approx(5.0)
     assert first_step(radial) == pytest.approx(1e-4 * 0.5 / np.sqrt(2))
 
 

@@ -113,7 +113,7 @@ def test_the_distance_is_known_where_it_is_asked_for(monkeypatch: pytest.MonkeyP
 
 
 def test_the_offset_is_averaged_over_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduction, "ANCHORS", 7)
+    monkeypatch.setattr(reduction, "OFFSET_POINTS", 7)
     machine = parent("rbf", n=21)
     made = compress(machine, n_vectors=3, solver="select").machine_
     some = machine.points[np.linspace(0, 20, 7).astype(int)]

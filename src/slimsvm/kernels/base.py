@@ -134,6 +134,26 @@ class Kernel(Record):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(toward / weight[:, None])
 
+    def quantities_on_segment(
+        self,
+        ii: NDArray[np.float64],
+        jj: NDArray[np.float64],
+        ij: NDArray[np.float64],
+        h: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """t(x_i, z), t(x_j, z) and t(z, z) of z = h x_i + (1 − h) x_j, from ‖x_i‖², ‖x_j‖² and x_i·x_j of each pair."""
+        g = 1.0 - h
+        if self.geometry == "dot":
+            return h * ii + g * ij, h * ij + g * jj, h * h * ii + 2.0 * h * g * ij + g * g * jj
+        apart = np.maximum(ii + jj - 2.0 * ij, 0.0)
+        return g * g * apart, h * h * apart, np.zeros(np.broadcast_shapes(h.shape, apart.shape))
+
+    def width(self, typical: float) -> float:
+        """The length over which kernel values change: √(1/(2γ)) of a radial kernel, else that of a `typical` ‖x‖²."""
+        if self.geometry != "dot":
+            typical = min(0.5 / max(self.gamma, 1e-300), 1e12 * typical)
+        return float(np.sqrt(typical)) or 1.0
+
     def diagonal_gradient(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """∂k(x_i, x_i)/∂x_i, (n, d)."""
         if self.geometry != "dot":

@@ -11,7 +11,7 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.methods.expansion import Expansion
-from slimsvm.methods.incremental import first_step, width
+from slimsvm.methods.incremental import first_step
 from slimsvm.optim import Result, irprop, lbfgs
 from slimsvm.optim.result import OnBest
 
@@ -24,7 +24,7 @@ def eliminated(
     target: Expansion, Z: FloatArray, max_iter: int, on_best: OnBest | None = None, tolerance: float = TOLERANCE
 ) -> Result:
     """L-BFGS from Z, until a step gains less than `tolerance` of ‖Ψ‖²; never a larger ρ² than Z's own."""
-    tolerance, unit = tolerance * target.scale, width(target)
+    tolerance, unit = tolerance * target.scale, target.width
     return lbfgs(target.loss_and_gradient, Z, tolerance=tolerance, unit=unit, max_iter=max_iter, on_best=on_best)
 
 

@@ -28,7 +28,7 @@ from slimsvm.heads import LinearHead, PairwiseHead, class_pairs
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import row_norms
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.points import Points
+from slimsvm.methods.points import Points, evenly
 from slimsvm.optim import solve_gram
 
 EXACT_SQUARE = 20_000  # points up to which ‖Ψ‖², which costs n² kernel values, is always computed
@@ -102,7 +102,7 @@ class Expansion(Points):
         """‖Ψ‖², or where that would cost too many kernel values, its estimate from evenly spread points."""
         if self.has_square:
             return abs(self.square)
-        chosen = np.linspace(0, self.n_points - 1, EXACT_SQUARE // 4).astype(np.intp)
+        chosen = evenly(self.n_points, EXACT_SQUARE // 4)
         share = np.sum(self.A[chosen] * self.function(self.X[chosen])) / len(chosen)
         return float(abs(share) * self.n_points)
 
@@ -147,8 +147,7 @@ class ValueExpansion(Expansion):
 
     @cached_property
     def _anchors(self) -> Any:
-        n = self.n_points
-        return self.X if n <= ANCHORS else self.X[np.linspace(0, n - 1, ANCHORS).astype(np.intp)]
+        return self.X[evenly(self.n_points, ANCHORS)]
 
     @cached_property
     def _anchor_values(self) -> FloatArray:

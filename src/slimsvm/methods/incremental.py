@@ -124,17 +124,9 @@ class Incremental:
         return best, n_iter
 
 
-def width(target: Expansion) -> float:
-    """The length over which kernel values change: sqrt(1/(2γ)) of a radial kernel, else that of a typical point."""
-    size = float(target.norms.mean())
-    if target.kernel.geometry != "dot":
-        size = min(0.5 / max(target.kernel.gamma, 1e-300), 1e12 * size)
-    return float(np.sqrt(size)) or 1.0
-
-
 def first_step(target: Expansion) -> float:
     """iRprop+'s first step: 1e-4 of the kernel's width, spread over the coordinates (the authors' constant)."""
-    return 1e-4 * width(target) / float(np.sqrt(target.X.shape[1]))
+    return 1e-4 * target.width / float(np.sqrt(target.X.shape[1]))
 
 
 class _Residual:

@@ -18,10 +18,10 @@ from slimsvm._record import FloatArray
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import dense, row_norms
 from slimsvm.methods.expansion import Expansion
+from slimsvm.methods.points import BLOCK_VALUES
 
 NEIGHBOURS = 8
 POSITIONS = np.linspace(0.0, 1.0, 33)  # h: a grid, then one step of a parabola through the best and its neighbours
-BLOCK_VALUES = 2**22
 LOWEST = 1e300  # what a point explains that the kernel maps to zero
 SHARE = 4  # a round merges at most one in so many
 
@@ -89,8 +89,9 @@ def _best_of(
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     i, j = np.repeat(rows, near.shape[1]), near.ravel()
     h, explained, k_iz, k_jz, k_zz = _best_position(kernel, Z, A, i, j)
-    k_ij, k_ii, k_jj = _pair_values(kernel, Z, i, j)
-    whole = row_norms(A[i]) * k_ii + row_norms(A[j]) * k_jj + 2.0 * np.sum(A[i] * A[j], axis=1) * k_ij
+    own = np.asarray(kernel.diagonal(Z), dtype=np.float64)
+    at_j = _on_line(kernel, Z, A, i, j, np.zeros((1, len(i))))
+    whole = row_norms(A[i]) * own[i] + row_norms(A[j]) * own[j] + 2.0 * np.sum(A[i] * A[j], axis=1) * at_j[1][0]
     best = (whole - explained).reshape(near.shape).argmin(axis=1) + near.shape[1] * np.arange(len(rows))
     i, j, h = i[best], j[best], h[best][:, None]
     merged = (A[i] * k_iz[best][:, None] + A[j] * k_jz[best][:, None]) / k_zz[best][:, None]
@@ -119,27 +120,10 @@ def _on_line(
     kernel: Kernel, Z: FloatArray, A: FloatArray, i: NDArray[np.intp], j: NDArray[np.intp], h: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """‖A_i k(x_i, z) + A_j k(x_j, z)‖² / k(z, z) at z = h x_i + (1−h) x_j, and its kernel values."""
-    ii, jj, ij = row_norms(Z[i]), row_norms(Z[j]), np.sum(Z[i] * Z[j], axis=1)
-    g = 1.0 - h
-    if kernel.geometry == "dot":
-        t = h * ii + g * ij, h * ij + g * jj, h * h * ii + 2.0 * h * g * ij + g * g * jj
-    else:
-        apart = np.maximum(ii + jj - 2.0 * ij, 0.0)
-        t = g * g * apart, h * h * apart, np.zeros_like(h * apart)
+    t = kernel.quantities_on_segment(row_norms(Z[i]), row_norms(Z[j]), np.sum(Z[i] * Z[j], axis=1), h)
     k_iz, k_jz, k_zz = (kernel.profile(part, kernel.gamma) for part in t)
     cross = np.sum(A[i] * A[j], axis=1)
     square = row_norms(A[i]) * k_iz**2 + row_norms(A[j]) * k_jz**2 + 2.0 * cross * k_iz * k_jz
     usable = k_zz > 0
     safe = np.where(usable, k_zz, 1.0)
     return np.where(usable, square / safe, -LOWEST), k_iz, k_jz, safe
-
-
-def _pair_values(
-    kernel: Kernel, Z: FloatArray, i: NDArray[np.intp], j: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """k(x_i, x_j), k(x_i, x_i) and k(x_j, x_j) of each pair."""
-    own = np.asarray(kernel.diagonal(Z), dtype=np.float64)
-    between = np.sum(Z[i] * Z[j], axis=1)
-    if kernel.geometry != "dot":
-        between = np.maximum(row_norms(Z[i]) + row_norms(Z[j]) - 2.0 * between, 0.0)
-    return kernel.profile(between, kernel.gamma), own[i], own[j]

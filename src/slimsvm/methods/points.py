@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels import Kernel, geometry
@@ -16,6 +17,11 @@ from slimsvm.kernels.geometry import row_norms
 
 SPREAD = 1e7  # γ‖x‖² about the centre, above which ‖x‖² + ‖z‖² − 2 x·z has lost more than nine digits
 BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
+
+
+def evenly(n: int, most: int) -> NDArray[np.intp]:
+    """Up to `most` of n rows, evenly spread."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
 
 
 class Points:
@@ -36,6 +42,11 @@ class Points:
     def n_points(self) -> int:
         """n."""
         return len(self.norms)
+
+    @property
+    def width(self) -> float:
+        """The length over which the kernel changes among these points."""
+        return self.kernel.width(float(self.norms.mean()) if len(self.norms) else 0.0)
 
     def away(self, Z: Any) -> Any:
         """Vectors as a machine's points: back from the centre."""

@@ -31,6 +31,7 @@ from slimsvm.methods.directions import Directions
 from slimsvm.methods.expansion import Expansion, expansion_of
 from slimsvm.methods.incremental import Incremental, Search
 from slimsvm.methods.merge import Merging
+from slimsvm.methods.points import evenly
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.select import Selection
 from slimsvm.methods.starts import STARTS
@@ -42,7 +43,7 @@ Refine = bool | Literal["lbfgs", "irprop"]
 SOLVERS, INITS, REFINES = get_args(Solver), get_args(Init), (True, False, "lbfgs", "irprop")
 
 BATCH = 64  # starts drawn at a time where the size is yet to be found
-ANCHORS = 5000  # support vectors over which the offset is averaged at most
+OFFSET_POINTS = 5000  # support vectors over which the offset is averaged at most
 THIN = 1 / 16  # of the points' values: sparser points are not moved, which would fill them
 DEPENDENT = 1e-13  # of the largest k(x, x): support vectors nearer than this to the span of others depend on them
 EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
@@ -127,8 +128,7 @@ class _Run:
         self._best: Any = None
         self._steps, self._tolerance = 0, descent.TOLERANCE
         self._done: Reduced | None = None  # the best machine finished
-        n = target.n_points
-        self._anchors = np.arange(n) if n <= ANCHORS else np.linspace(0, n - 1, ANCHORS).astype(np.intp)
+        self._anchors = evenly(target.n_points, OFFSET_POINTS)
 
     def prepare(self) -> None:
         """What every result needs and may take long: Ψ at the support vectors of eq. 9."""
@@ -294,7 +294,7 @@ class _Run:
         most = min(most, int(np.sqrt(BASIS_WORK / n)))
         if isinstance(target.kernel, Linear) or most < 1:
             return None
-        some = np.unique(np.linspace(0, n - 1, min(n, 2 * most)).astype(np.intp))
+        some = evenly(n, 2 * most)
         if n > 2 * len(some) and not self._spanned(some, most)[1]:  # what holds for all holds for some
             return None
         taken, spanned = self._spanned(np.arange(n), most)

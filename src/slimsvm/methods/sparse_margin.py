@@ -51,7 +51,6 @@ def descend(
 ) -> Result:
     """L-BFGS on W from Z, until a step gains less than `tol` of it; every better value goes into the history."""
     objective = MarginObjective(points, problem, loss)
-    width = float(np.sqrt(0.5 / points.kernel.gamma)) if points.kernel.geometry != "dot" else 1.0
 
     def told(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = objective(x)
@@ -61,7 +60,9 @@ def descend(
         return value, gradient
 
     first = objective(Z)[0]
-    return lbfgs(told, Z, tolerance=tol * max(abs(first), 1e-300), unit=width, max_iter=max_iter, on_best=on_best)
+    return lbfgs(
+        told, Z, tolerance=tol * max(abs(first), 1e-300), unit=points.width, max_iter=max_iter, on_best=on_best
+    )
 
 
 class SparseLargeMarginClassifier(MachineClassifier):
