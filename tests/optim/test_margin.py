@@ -159,28 +159,80 @@ def test_regression_is_the_same_problem() -> None:
     X, y = load_diabetes(return_X_y=True)
     X, y = StandardScaler().fit_transform(X)[:200], (y[:200] - y.mean()) / y.std()
     C, epsilon = 0.5, 0.1
-    sign = np.repeat([1.0, -1.0], len(X))[:, None]
-    offset = np.concatenate([y - epsilon, -y - epsilon])[:, None]
-    problem = MarginProblem(sign, offset, np.full_like(sign, C), np.zeros(1))
+    problem = MarginProblem.of_values(y[:, None], epsilon, np.full((len(X), 1), C))
+    found = solve_margin(Held(X), problem)
     Phi = np.vstack([X, X])
-    found = solve_margin(Held(Phi), problem)
     check_optimal(Phi, problem, found, "hinge")
     svr = SVR(kernel="linear", C=C, epsilon=epsilon, tol=1e-8).fit(X, y)
     assert found.value <= primal(Phi, problem, svr.coef_.T, svr.intercept_, 1) * (1 + 1e-9)
     np.testing.assert_allclose(found.w[:, 0], svr.coef_[0], atol=1e-4)
 
 
+def test_squared_errors_are_ridge_regression() -> None:
+    """With ε = 0 the squared loss has a closed form: (ΦᵀUΦ + I/2) w = ΦᵀU y about the weighted means."""
+    rng = np.random.default_rng(0)
+    X, y, u = rng.normal(size=(80, 4)), rng.normal(size=80) + 5.0, rng.uniform(0.5, 2.0, 80)
+    found = solve_margin(Held(X), MarginProblem.of_values(y[:, None], 0.0, u[:, None]), "squared_hinge")
+    centred, about = X - np.average(X, axis=0, weights=u), y - np.average(y, weights=u)
+    w = np.linalg.solve(centred.T @ (u[:, None] * centred) + 0.5 * np.eye(4), centred.T @ (u * about))
+    np.testing.assert_allclose(found.w[:, 0], w, rtol=1e-7)
+    np.testing.assert_allclose(found.b[0], np.average(y - X @ w, weights=u), rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_that_come_twice_are_shared(loss: Any) -> None:
+    """The same features once, in blocks, and held twice give the same machine."""
+    rng = np.random.default_rng(0)
+    X, Y, bound = rng.normal(size=(90, 3)), rng.normal(size=(90, 2)), rng.uniform(0.5, 2.0, (90, 1))
+    problem = MarginProblem.of_values(Y, 0.2, bound)
+    once, parts, twice = (solve_margin(f, problem, loss) for f in (Held(X), InBlocks(X, 17), Held(np.vstack([X, X]))))
+    for other in (parts, twice):
+        np.testing.assert_allclose(other.w, once.w, atol=1e-7)
+        np.testing.assert_allclose(other.value, once.value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_regression_where_nothing_costs_anything(loss: Any, C: float) -> None:
+    """All values within ε of a constant, or constant: the optimum is zero, and no gap is small beside it."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    for y, epsilon in ((X[:, :1], 10.0), (np.full((60, 1), 3.0), 0.0), (np.zeros((60, 1)), 0.0)):
+        found = solve_margin(Held(X), MarginProblem.of_values(y, epsilon, np.full((60, 1), C)), loss)
+        assert found.status is Status.CONVERGED
+        assert found.value[0] <= 1e-12 * C
+
+
 def test_a_one_class_machine_is_the_same_problem() -> None:
     X = np.random.default_rng(3).normal(size=(120, 3)) + 2.0
-    nu = 0.25
-    ones = np.ones((len(X), 1))
-    problem = MarginProblem(ones, 0.0 * ones, ones / (nu * len(X)), np.ones(1))
+    nu = 0.26  # ν Σ weights is not whole: a sample lies on the boundary, and b is unique
+    weights = np.random.default_rng(4).integers(1, 4, size=(len(X), 1)).astype(float)
+    for share in (np.ones_like(weights), weights):
+        problem = MarginProblem.of_one_class(nu, share)
+        found = solve_margin(Held(X), problem, tolerance=1e-10)
+        check_optimal(X, problem, found, "hinge")
+        svm = OneClassSVM(kernel="linear", nu=nu, tol=1e-10).fit(X, sample_weight=share[:, 0])
+        np.testing.assert_allclose(found.w[:, 0], svm.coef_[0], rtol=1e-5)
+        np.testing.assert_allclose(found.b, svm.intercept_, rtol=1e-5)
+        assert np.sum(found.alpha) == pytest.approx(nu * share.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("nu", [0.01, 0.1, 0.5, 0.99])
+def test_a_one_class_machine_at_every_scale(nu: float, size: float) -> None:
+    """Scores grow with N ν and with the features; the start must not depend on either."""
+    X = size * (np.random.default_rng(3).normal(size=(2000, 3)) + 2.0)
+    problem = MarginProblem.of_one_class(nu, np.ones((len(X), 1)))
     found = solve_margin(Held(X), problem)
-    svm = OneClassSVM(kernel="linear", nu=nu, tol=1e-10).fit(X)
-    scale = 1.0 / (nu * len(X))  # LIBSVM's dual variables sum to ν n, ours to 1
-    np.testing.assert_allclose(found.w[:, 0], scale * svm.coef_[0], atol=1e-4)
-    np.testing.assert_allclose(found.b, scale * svm.intercept_, atol=1e-4)
-    assert np.sum(found.alpha) == pytest.approx(1.0, abs=1e-6)
+    assert found.status is Status.CONVERGED
+    assert found.n_iter < 50
+    check_optimal(X, problem, found, "hinge")
+
+
+def test_a_machine_that_sees_nothing_is_zero() -> None:
+    """Features that are nothing but zero: the bias alone remains, and no division by zero on the way."""
+    found = solve_margin(Held(np.zeros((30, 2))), MarginProblem.of_one_class(0.3, np.ones((30, 1))))
+    assert abs(found.value[0]) < 1e-12
+    assert np.isfinite(found.alpha).all()
 
 
 def test_one_class_alone_is_refused() -> None:

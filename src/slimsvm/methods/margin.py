@@ -2,7 +2,8 @@
 
     W(Z) = min over β, b of  Σ_c ½ β_cᵀ K_z β_c + h_c b_c + Σ_i u_ic ξ_ic^e
 
-(Wu, Schölkopf & Bakır 2005, eqs. 10 to 34; here several outputs c share the vectors.) On the features
+(Wu, Schölkopf & Bakır 2005, eqs. 10 to 34; here several outputs c share the vectors, and the problem may be a
+regression or have one class.) On the features
 φ_z(x) = Tᵀ k_z(x), T = V Λ^(−½) from K_z = V Λ Vᵀ, it is a linear machine, which the margin solver solves exactly.
 Then β = T w, and by the envelope theorem
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.methods.points import Points
-from slimsvm.optim.margin import Features, Held, Loss, MarginProblem, MarginSolution, solve_margin
+from slimsvm.optim.margin import Features, Held, Loss, MarginProblem, MarginSolution, fold, solve_margin
 
 KEPT_VALUES = 2**24  # kernel values that are kept during a solution: 128 MiB, and their slopes as many again
 SINGULAR = 1e-12  # of the largest eigenvalue of K_z: directions below are left out
@@ -112,7 +113,7 @@ class MarginObjective:
     def _toward_data(self, Z: FloatArray, beta: FloatArray, found: MarginSolution, slopes: Any) -> FloatArray:
         """Σ_i Σ_c β_uc α_ic σ_ic ∇k(z_u, x_i), over the samples that have an α at all."""
         points = self.points
-        A = self.problem.sign * found.alpha
+        A = fold(self.problem.sign * found.alpha, points.n_points)
         total = np.zeros_like(Z)
         for rows in [slice(0, points.n_points)] if slopes is not None else points.blocks(len(Z)):
             used = np.flatnonzero(np.abs(A[rows]).max(axis=1) > 1e-10 * np.abs(A[rows]).max(initial=1e-300))

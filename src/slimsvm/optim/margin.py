@@ -5,7 +5,8 @@ For each of q outputs (independent problems on the same features Φ)
     minimise  ½‖w‖² + h b + Σ_i u_i ξ_i^e   subject to   σ_i (φ_i·w + b) ≥ o_i − ξ_i,  ξ_i ≥ 0
 
 with e = 1 (hinge) or 2 (squared hinge). A classifier has σ = y, o = 1, h = 0; ε-regression has each row twice, with
-σ = ±1 and o = ±y − ε; a one-class machine has σ = 1, o = 0, h = 1. u = C times the weight of the sample and its class.
+σ = ±1 and o = ±y − ε; a one-class machine has σ = 1, o = 0, h = ν Σ u. u = C times the weight of the sample and its
+class. A problem whose rows are those of the features several times over shares them: only its sums are folded.
 
 Hinge: a primal–dual interior point method (Mehrotra) whose Newton system is of the size of the features. With the
 slacks p_i = σ_i f_i − o_i + ξ_i ≥ 0 and multipliers α_i for them, u_i − α_i for ξ_i ≥ 0, the steps solve
@@ -34,6 +35,9 @@ FloatArray = NDArray[np.float64]
 Loss = Literal["hinge", "squared_hinge"]
 BACK_OFF = 0.995  # of the way to the nearest bound: how far an interior step goes at most
 LEAST_PULL = 1e-14  # of the largest diagonal entry, added where the Newton system is singular
+TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # where α and the share of its bound end
+NOTHING = 1e-12  # an objective below this counts as zero, in units of the mean cost
+PERFECT = 1e-8  # of what a regression costs if nothing is explained: an objective below counts as zero
 
 
 class Features(Protocol):
@@ -60,12 +64,16 @@ class Held:
 
 @dataclass(frozen=True)
 class MarginProblem:
-    """σ and o (N, q), u (N, q) > 0 and h (q,): q problems on the same features."""
+    """σ, o and u > 0, each (N, q) or, where the N rows of the features come n times over, (n N, q), and h (q,).
+
+    The q problems have the same features. Objectives below `least` count as zero.
+    """
 
     sign: FloatArray
     offset: FloatArray
     bound: FloatArray
     tilt: FloatArray
+    least: float = 0.0
 
     @staticmethod
     def of_labels(Y: FloatArray, bound: FloatArray) -> MarginProblem:
@@ -74,10 +82,37 @@ class MarginProblem:
             raise ValueError("A margin needs samples of both classes, and one of the problems has only one.")
         return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(bound, Y.shape), np.zeros(Y.shape[1]))
 
+    @staticmethod
+    def of_values(Y: FloatArray, epsilon: float, bound: FloatArray) -> MarginProblem:
+        """ε-regression: values Y (N, q), and what a unit of error beyond ε costs, (N, q) or (N, 1).
+
+        The rows come twice: those whose answer may be too low, then those whose answer may be too high.
+        """
+        ones, bound = np.ones_like(Y), np.broadcast_to(bound, Y.shape)
+        offset = np.concatenate([Y - epsilon, -Y - epsilon])
+        least = PERFECT * float(np.sum(bound * (np.abs(Y) + epsilon)))
+        return MarginProblem(
+            np.concatenate([ones, -ones]), offset, np.concatenate([bound, bound]), np.zeros(Y.shape[1]), least
+        )
+
+    @staticmethod
+    def of_one_class(nu: float, weights: FloatArray) -> MarginProblem:
+        """One class: ½‖w‖² + ν Σ_i weights_i b + Σ_i weights_i ξ_i, with weights (N, 1), on LIBSVM's scale.
+
+        At the optimum the samples with a score below zero have at most the share ν of the weights, and those at or
+        below zero at least that share.
+        """
+        return MarginProblem(np.ones_like(weights), np.zeros_like(weights), weights, nu * weights.sum(axis=0))
+
+
+def fold(V: FloatArray, n_rows: int) -> FloatArray:
+    """Sums over the copies of each row: (n N, q) → (N, q)."""
+    return V if len(V) == n_rows else np.asarray(V.reshape(-1, n_rows, V.shape[1]).sum(axis=0))
+
 
 @dataclass(frozen=True)
 class MarginSolution:
-    """w (r, q), b (q,), α (N, q) with w = Φᵀ(σα), the primal value and the duality gap of each problem."""
+    """w (r, q), b (q,), α as the problem has rows with w = Φᵀ(σα), the primal value and the duality gap of each."""
 
     w: FloatArray
     b: FloatArray
@@ -112,19 +147,22 @@ class _Newton:
         self.scale = problem.bound.mean(axis=0)  # of the objective
         self.u = problem.bound / self.scale
         self.ridge, self.h = 1.0 / self.scale, problem.tilt / self.scale
+        self.least = np.maximum(problem.least / self.scale, NOTHING)
         q = problem.sign.shape[1]
         self.w = np.zeros((features.n_features, q)) if warm is None else warm.w.copy()
         self.b = np.zeros(q) if warm is None else warm.b.copy()
 
     def times(self, w: FloatArray) -> FloatArray:
-        """Φ w, (N, q)."""
+        """Φ w for every row of the problem."""
         out = np.empty((self.features.n_rows, w.shape[1]))
         for rows, Phi in self.features.blocks():
             out[rows] = Phi @ w
-        return out
+        copies = len(self.problem.sign) // len(out)
+        return out if copies == 1 else np.tile(out, (copies, 1))
 
     def transposed(self, V: FloatArray) -> FloatArray:
-        """Φᵀ V, (r, q)."""
+        """Φᵀ V, (r, q), of V with a row for every row of the problem."""
+        V = fold(V, self.features.n_rows)
         out = np.zeros((self.features.n_features, V.shape[1]))
         for rows, Phi in self.features.blocks():
             out += Phi.T @ V[rows]
@@ -132,7 +170,7 @@ class _Newton:
 
     def systems(self, E: FloatArray, live: NDArray[np.intp]) -> list[FloatArray]:
         """λI + [Φ 1]ᵀ diag(E_c) [Φ 1] of every live problem c, the last row and column for b."""
-        r = self.features.n_features
+        r, E = self.features.n_features, fold(E, self.features.n_rows)
         made = [np.zeros((r + 1, r + 1)) for _ in live]
         for rows, Phi in self.features.blocks():
             for H, c in zip(made, live, strict=True):
@@ -171,12 +209,21 @@ class _InteriorPoint(_Newton):
         self, features: Features, problem: MarginProblem, tolerance: float, warm: MarginSolution | None
     ) -> None:
         super().__init__(features, problem, tolerance, warm)
-        self.f = self.times(self.w) + self.b if warm is not None else np.zeros_like(problem.sign)
+        start = 0.5 * self.u if warm is None else warm.alpha / self.scale
+        if warm is None and problem.tilt.any():
+            start = self._share_alike()
+        self.f = self.times(self.w) + self.b if self.w.any() else np.zeros_like(problem.sign) + self.b
         short = problem.offset - problem.sign * self.f
         room = np.maximum(np.mean(np.abs(short), axis=0), 1e-3) * (1.0 if warm is None else 0.1)
         self.t, self.s = np.maximum(short, 0.0) + room, np.maximum(-short, 0.0) + room
-        start = 0.5 * self.u if warm is None else warm.alpha / self.scale
         self.alpha = np.clip(start, 0.05 * self.u, 0.95 * self.u)
+
+    def _share_alike(self) -> FloatArray:
+        """α in proportion to u with Σ α = h, and w of it: without offsets nothing else tells the size of scores."""
+        alpha = np.asarray(self.u * np.clip(self.h / self.u.sum(axis=0), 0.05, 0.95))
+        self.w = self.transposed(self.problem.sign * alpha) / self.ridge
+        self.b = -np.median(self.times(self.w), axis=0)
+        return alpha
 
     def solve(self, max_iter: int) -> MarginSolution:
         """Iterate until every problem's gap is small."""
@@ -185,7 +232,7 @@ class _InteriorPoint(_Newton):
             n_iter += 1
             sums = self._sums()
             value, gap = self._gap(sums)
-            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), 1e-12))
+            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), self.least))
             if not len(live):
                 status = Status.CONVERGED
                 break
@@ -227,7 +274,8 @@ class _InteriorPoint(_Newton):
         far[still] = 0.0
         d_w, d_b, d_f, d_alpha, d_s, d_t = moves
         self.w, self.b, self.f = self.w + far * d_w, self.b + far * d_b, self.f + far * d_f
-        self.alpha, self.s, self.t = alpha + far * d_alpha, s + far * d_s, t + far * d_t
+        self.alpha = np.clip(alpha + far * d_alpha, TINY, BELOW * self.u)  # rounding must not reach the bounds
+        self.s, self.t = s + far * d_s, t + far * d_t
 
     def _moves(
         self,
@@ -283,7 +331,7 @@ class _PrimalNewton(_Newton):
             by_b = self.h - np.sum(sign * pull, axis=0)
             value = self.value(np.sum(self.u * xi**2, axis=0))
             gap = self._gap(value, pull, by_w, by_b)
-            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), 1e-12))
+            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), self.least))
             if not len(live):
                 status = Status.CONVERGED
                 break
