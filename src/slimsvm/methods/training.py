@@ -18,14 +18,17 @@ from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.points import Points
 
+LARGEST = 1e100  # of values to learn: sums of their squares, times costs, must not overflow
 
-def check_positive(estimator: Any, *names: str) -> None:
-    """Refuse parameters that are not finite numbers above zero."""
+
+def check_positive(estimator: Any, *names: str, zero: bool = False) -> None:
+    """Refuse parameters that are not finite numbers above zero, or, with `zero`, of at least zero."""
     for name in names:
         value = getattr(estimator, name)
         number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not number or not np.isfinite(value) or value <= 0:
-            raise ValueError(f"{name} of {type(estimator).__name__} must be a finite number above 0. Got {value!r}.")
+        if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+            least = "of at least 0" if zero else "above 0"
+            raise ValueError(f"{name} of {type(estimator).__name__} must be a finite number {least}. Got {value!r}.")
 
 
 def check_choice(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
@@ -40,6 +43,11 @@ def kernel_of(estimator: Any, X: Any) -> Kernel:
     """The kernel that an estimator's `kernel`, `gamma`, `coef0` and `degree` name, with γ as a number."""
     gamma = resolve_gamma(estimator.gamma, X)
     return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
+
+
+def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
+    """The kernel as parameters of scikit-learn's SVMs."""
+    return {"kernel": kernel.name, "gamma": kernel.gamma, "coef0": kernel.coef0, "degree": int(kernel.degree)}
 
 
 def signs_of(y: NDArray[Any], whose: str) -> tuple[NDArray[Any], FloatArray]:
@@ -81,10 +89,50 @@ def classification(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
     check_classification_targets(y)
     costs = sample_costs(estimator.C, X, y, estimator.class_weight, sample_weight)
-    if not costs.all():
-        X, y, costs = X[costs > 0], y[costs > 0], costs[costs > 0]
+    X, y, costs = _with_a_cost(estimator, X, y, costs)
     classes, Y = signs_of(y, type(estimator).__name__)
     return Task(Points(kernel_of(estimator, X), X), classes, Y, costs)
+
+
+@dataclass(frozen=True)
+class ValueTask:
+    """A regression to learn: points with a kernel, values about their mean `level`, (N,), and costs (N,) above zero."""
+
+    points: Points
+    values: FloatArray
+    level: float
+    costs: FloatArray
+
+
+def regression(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ValueTask:
+    """Data and parameters of a regressor, validated; samples of weight zero are left out."""
+    check_positive(estimator, "C")
+    check_positive(estimator, "epsilon", zero=True)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+    y = y.astype(np.float64)
+    if np.abs(y).max() > LARGEST:
+        raise ValueError(
+            f"y of {type(estimator).__name__} must be within ±{LARGEST:g}. Got {np.abs(y).max():g}. Scale it."
+        )
+    costs = sample_costs(estimator.C, X, y, None, sample_weight)
+    X, y, costs = _with_a_cost(estimator, X, y, costs)
+    level = float(np.average(y, weights=costs))
+    return ValueTask(Points(kernel_of(estimator, X), X), y - level, level, costs)
+
+
+def one_class(estimator: Any, X: Any, sample_weight: Any) -> tuple[Points, FloatArray]:
+    """Data of a one-class machine, validated: points with a kernel, and weights (N,) above zero."""
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float64)
+    weights = sample_costs(1.0, X, None, None, sample_weight)
+    X, _, weights = _with_a_cost(estimator, X, weights, weights)
+    return Points(kernel_of(estimator, X), X), weights
+
+
+def _with_a_cost(estimator: Any, X: Any, y: NDArray[Any], costs: FloatArray) -> tuple[Any, NDArray[Any], FloatArray]:
+    """The samples whose slack costs anything."""
+    if not costs.any():
+        raise ValueError(f"sample_weight of {type(estimator).__name__} must not be zero for every sample.")
+    return (X, y, costs) if costs.all() else (X[costs > 0], y[costs > 0], costs[costs > 0])
 
 
 def machine_of(
