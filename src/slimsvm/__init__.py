@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from slimsvm.methods.reduced_set import ReducedSetClassifier
     from slimsvm.methods.reduced_svm import ReducedSVC
     from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
+    from slimsvm.methods.sparse_one_class import SparseOneClassSVM
+    from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
 
 __all__ = [
     "FormatError",
@@ -35,6 +37,8 @@ __all__ = [
     "SlimRegressor",
     "SlowCoreWarning",
     "SparseLargeMarginClassifier",
+    "SparseLargeMarginRegressor",
+    "SparseOneClassSVM",
     "UnsupportedModelError",
     "__version__",
     "compress",
@@ -53,6 +57,8 @@ _HOMES = {
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),
     "methods.sparse_margin": ("SparseLargeMarginClassifier",),
+    "methods.sparse_one_class": ("SparseOneClassSVM",),
+    "methods.sparse_regression": ("SparseLargeMarginRegressor",),
 }
 
 

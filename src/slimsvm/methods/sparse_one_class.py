@@ -1,0 +1,112 @@
+"""Sparse one-class machines: few vectors, placed where they tell the data from the origin best.
+
+    minimise  W(Z) = min over β, b of  ½ βᵀK_zβ + ν Σ_i a_i b + Σ_i a_i max(0, −f(x_i))   over the vectors Z
+
+with sample weights a: Wu, Schölkopf & Bakır's (2005) constraint on the one-class SVM of Schölkopf et al. (2001), as
+their conclusion proposes. The scale of f is LIBSVM's and scikit-learn's: with Z at the support vectors it is the
+decision function of their OneClassSVM. At the optimum W = −½ βᵀK_zβ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import OneClassSVM
+
+from slimsvm.answers import Inlier
+from slimsvm.estimator import MachineOutlierDetector
+from slimsvm.evaluation import Precision
+from slimsvm.methods import sparse_search, training
+from slimsvm.methods.sparse_search import Init, Job
+from slimsvm.optim.margin import MarginProblem
+
+
+class SparseOneClassSVM(MachineOutlierDetector):
+    """A one-class SVM with few vectors, trained on them from the start.
+
+    Parameters
+    ----------
+    n_vectors : int or float, default=0.1
+        The number of vectors, or their share of the training samples.
+    nu : float, default=0.5
+        Between 0 and 1: at most this share of the training samples lies outside, and, but for those on the boundary,
+        at least this share.
+    kernel, gamma, coef0, degree : as in OneClassSVM. The kernel must have a gradient and be positive definite.
+    init : {"random", "kmeans", "reduced_set"}, default="random"
+        Where vectors start: at training samples, at the centres of k-means, or at the reduced set of a OneClassSVM.
+    n_init : int, default=1
+        Runs from different starts, of which the one with the best objective is kept.
+    max_iter : int, default=200
+        Iterations of L-BFGS.
+    tol : float, default=1e-6
+        The share of the objective that a step must gain.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        Whether progress is logged: 1 once a second, 2 everything.
+    n_jobs, precision : as `slimsvm.compress` has them, for predicting.
+
+    Attributes
+    ----------
+    machine_ : KernelMachine
+    n_vectors_, vectors_, offset_, n_features_in_ : read from it.
+    objective_ : float, W at the vectors found, below zero.
+    gap_ : float, the duality gap of the coefficients.
+    n_iter_ : int, the iterations of L-BFGS.
+    history_ : list of dict, one per improvement of the best run: `step`, `objective`.
+    """
+
+    def __init__(
+        self,
+        n_vectors: int | float = 0.1,
+        *,
+        nu: float = 0.5,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        init: Init = "random",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
+        """Train on X (N, d); y is not looked at. Samples of weight zero are left out.
+
+        Ctrl-C leaves the best machine so far in `machine_`.
+        """
+        sparse_search.check_parameters(self)
+        training.check_positive(self, "nu")
+        if self.nu >= 1:
+            raise ValueError(
+                f"nu of SparseOneClassSVM must be below 1, where no threshold would be left to find. Got {self.nu!r}."
+            )
+        points, weights = training.one_class(self, X, sample_weight)
+
+        def full(rows: NDArray[np.intp]) -> OneClassSVM:
+            svm = OneClassSVM(nu=self.nu, **training.kernel_parameters(points.kernel))
+            return svm.fit(points.X[rows], sample_weight=weights[rows])
+
+        job = Job(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, full)
+        sparse_search.train(self, points, [job], "hinge", Inlier())
+        return self

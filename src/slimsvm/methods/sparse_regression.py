@@ -1,0 +1,118 @@
+"""Sparse large margin regression: few vectors, placed where an ε-insensitive fit is best.
+
+    minimise  W(Z) = min over β, b of  ½ βᵀK_zβ + C Σ_i max(0, abs(y_i − f(x_i)) − ε)^e   over the vectors Z
+
+with e = 1 (SVR's loss) or 2: Wu, Schölkopf & Bakır's (2005) constraint on an SVR, as their conclusion proposes. With Z
+at the support vectors W is the objective of the full SVR.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVR
+
+from slimsvm.answers import Value
+from slimsvm.estimator import MachineRegressor
+from slimsvm.evaluation import Precision
+from slimsvm.methods import sparse_search, training
+from slimsvm.methods.sparse_search import Init, Job
+from slimsvm.optim.margin import Loss, MarginProblem
+
+LOSSES: dict[str, Loss] = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
+
+
+class SparseLargeMarginRegressor(MachineRegressor):
+    """A support vector regression with few vectors, trained on them from the start.
+
+    Parameters
+    ----------
+    n_vectors : int or float, default=0.1
+        The number of vectors, or their share of the training samples.
+    C, epsilon, kernel, gamma, coef0, degree : as in SVR. The kernel must have a gradient and be positive definite.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        What a sample costs by its error ξ beyond epsilon: C ξ, as in SVR, or C ξ², which is smooth and several times
+        faster; the names are LinearSVR's.
+    init : {"random", "kmeans", "reduced_set"}, default="random"
+        Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVR.
+    n_init : int, default=1
+        Runs from different starts, of which the one with the best objective is kept.
+    max_iter : int, default=200
+        Iterations of L-BFGS.
+    tol : float, default=1e-6
+        The share of the objective that a step must gain.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        Whether progress is logged: 1 once a second, 2 everything.
+    n_jobs, precision : as `slimsvm.compress` has them, for predicting.
+
+    Attributes
+    ----------
+    machine_ : KernelMachine
+    n_vectors_, vectors_, n_features_in_ : read from it.
+    objective_ : float, W at the vectors found.
+    gap_ : float, the duality gap of the coefficients.
+    n_iter_ : int, the iterations of L-BFGS.
+    history_ : list of dict, one per improvement of the best run: `step`, `objective`.
+    """
+
+    def __init__(
+        self,
+        n_vectors: int | float = 0.1,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
+        init: Init = "random",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.loss = loss
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:
+        """Train on X (N, d) and y (N,). Samples of weight zero are left out.
+
+        Ctrl-C leaves the best machine so far in `machine_`.
+        """
+        sparse_search.check_parameters(self)
+        training.check_choice(self, "loss", tuple(LOSSES))
+        task = training.regression(self, X, y, sample_weight)
+        job = _job(task, float(self.epsilon))
+        sparse_search.train(self, task.points, [job], LOSSES[self.loss], Value(), level=task.level)
+        return self
+
+
+def _job(task: training.ValueTask, epsilon: float) -> Job:
+    """The values as a problem; beside it the SVR of the same kernel and costs."""
+
+    def full(rows: NDArray[np.intp]) -> SVR:
+        svr = SVR(C=1.0, epsilon=epsilon, **training.kernel_parameters(task.points.kernel))
+        return svr.fit(task.points.X[rows], task.values[rows], sample_weight=task.costs[rows])
+
+    return Job(MarginProblem.of_values(task.values[:, None], epsilon, task.costs[:, None]), task.costs, full)
