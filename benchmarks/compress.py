@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from problems import has_data, load
-from report import Target, introduce, report_targets
+from digits import Digits, small_digits, usps
+from problems import has_data
+from report import Target, introduce, report_targets, spread
 from scaling import BUDGET, GROWTH, MEMORY_SHARE, SIZES, SIZES_QUICK, WIDTH, Cost, costs, growth, header, line
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import slimsvm
@@ -32,18 +30,6 @@ DEFAULT = "auto"
 SOLVERS = (DEFAULT, "irprop", "merge", "select")
 SHARE = 0.1
 LARGEST_RATIO = 3.0  # of the time to compress to the time to train
-
-
-@dataclass(frozen=True)
-class Digits:
-    """Ten classes, split, and the SVC's parameters."""
-
-    name: str
-    X: NDArray[np.float64]
-    y: NDArray[Any]
-    X_test: NDArray[np.float64]
-    y_test: NDArray[Any]
-    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -80,19 +66,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="rounds of training and compressing; seeds differ")
     parser.add_argument("--json", type=Path, help="write everything to this file")
     return parser.parse_args()
-
-
-def usps() -> Digits:
-    data = load("usps")
-    X, X_test = (np.ascontiguousarray(data[name], dtype=np.float64) for name in ("X_train", "X_test"))
-    return Digits("usps", X, data["y_train"], X_test, data["y_test"], {"C": 10, "gamma": 1 / 128})
-
-
-def small_digits() -> Digits:
-    """scikit-learn's 8 × 8 digits in [−1, 1], where USPS is missing or time is short."""
-    X, y = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X / 8 - 1, y, train_size=1200, stratify=y, random_state=0)
-    return Digits("scikit-learn's digits", X, y, X_test, y_test, {"C": 10, "gamma": 1 / 32})
 
 
 def compare(data: Digits, repeats: int) -> dict[str, list[Round]]:
@@ -141,11 +114,6 @@ def table(rounds: dict[str, list[Round]]) -> Iterator[str]:
         )
     yield "  The literature's figure for a reduced set of this job on USPS (Wu, Schölkopf & Bakır 2005, with MATLAB):"
     yield "  2.3 hours on a 3 GHz Pentium 4."
-
-
-def spread(values: list[float], digits: int) -> str:
-    low, middle, high = (f"{value:.{digits}f}" for value in (min(values), statistics.median(values), max(values)))
-    return f"{middle} ({low}–{high})"
 
 
 def ratios(rounds: dict[str, list[Round]], name: str) -> list[float]:

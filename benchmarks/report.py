@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -80,6 +81,12 @@ def table(rows: list[Row]) -> Iterator[str]:
             f"  {row.batch:>6}  {row.precision:<9}  {row.package:<20}  {duration(row.best):>10}  "
             f"{duration(row.median):>10}  {row.runs:>5}  {row.best / row.batch * 1e6:>10.3f}  {ratio:>17}"
         )
+
+
+def spread(values: list[float], digits: int) -> str:
+    """The median, with the smallest and the largest in brackets."""
+    low, middle, high = (f"{value:.{digits}f}" for value in (min(values), statistics.median(values), max(values)))
+    return f"{middle} ({low}–{high})"
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from slimsvm.kernels import Linear, Polynomial, Rbf
 from slimsvm.methods import margin
 from slimsvm.methods.margin import MarginObjective, fit_coefficients, whitening
 from slimsvm.methods.points import Points
-from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 KERNELS = {"rbf": Rbf(0.7), "poly": Polynomial(0.5, 1.0, 3.0), "linear": Linear()}
 LOSSES = ["hinge", "squared_hinge"]

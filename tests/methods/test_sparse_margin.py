@@ -28,7 +28,11 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [SparseLargeMarginClassifier(5, max_iter=5), SparseLargeMarginClassifier(0.3, loss="squared_hinge", max_iter=5)],
+    [
+        SparseLargeMarginClassifier(5, max_iter=5),
+        SparseLargeMarginClassifier(0.3, loss="squared_hinge", max_iter=5),
+        SparseLargeMarginClassifier(5, solver="stochastic", n_passes=5),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:

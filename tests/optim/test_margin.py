@@ -11,7 +11,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
-from slimsvm.optim.margin import Held, MarginProblem, MarginSolution, solve_margin
+from slimsvm.optim.margin import solve_margin
+from slimsvm.optim.margin_problem import Held, MarginProblem, MarginSolution
 from slimsvm.optim.result import Status
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -20,6 +21,8 @@ COSTS = [1e-6, 1e-3, 1.0, 1e3, 1e5, 1e9]
 
 class InBlocks:
     """The same features, a few rows at a time."""
+
+    basis = None
 
     def __init__(self, Phi: Any, step: int) -> None:
         self.Phi, self.step = Phi, step

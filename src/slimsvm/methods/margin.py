@@ -22,9 +22,11 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.methods.points import Points
-from slimsvm.optim.margin import Features, Held, Loss, MarginProblem, MarginSolution, fold, solve_margin
+from slimsvm.optim.margin import solve_margin
+from slimsvm.optim.margin_problem import Features, Held, Loss, MarginProblem, MarginSolution, fold
 
 KEPT_VALUES = 2**24  # kernel values that are kept during a solution: 128 MiB, and their slopes as many again
+WELL = 1e-9  # the smallest eigenvalue of K_z, of the largest, with which kernel values may stand for features
 SINGULAR = 1e-12  # of the largest eigenvalue of K_z: directions below are left out
 
 
@@ -38,25 +40,30 @@ def whitening(K_z: FloatArray) -> FloatArray:
 
 
 class KernelFeatures:
-    """φ_z(x_i) = Tᵀ k_z(x_i) of every sample, computed anew at every pass, block by block."""
+    """φ_z(x_i) = Tᵀ k_z(x_i) of every sample, computed anew at every pass, block by block.
+
+    The blocks are plain kernel values and T the basis, unless K_z is so close to singular that sums of products of
+    kernel values would lose too many digits.
+    """
 
     def __init__(self, points: Points, Z: FloatArray, T: FloatArray) -> None:
         self._points, self._Z, self._T = points, Z, T
         self.n_rows, self.n_features = points.n_points, T.shape[1]
+        sizes = np.sum(T**2, axis=0)  # 1/λ of each direction
+        self.basis = T if T.size and sizes.min() > WELL * sizes.max() else None
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """(rows, φ_z of these)."""
+        """(rows, k_z or φ_z of these)."""
         for rows in self._points.blocks(len(self._Z)):
             K = np.asarray(self._points.kernel.gram(self._points.X[rows], self._Z), dtype=np.float64)
-            yield rows, K @ self._T
+            yield rows, K if self.basis is not None else K @ self._T
 
 
 def features_of(points: Points, Z: FloatArray, T: FloatArray) -> Features:
     """φ_z of every sample: held where they are few, else made block by block."""
-    made = KernelFeatures(points, Z, T)
     if points.n_points * len(Z) > KEPT_VALUES:
-        return made
-    return Held(np.concatenate([Phi for _, Phi in made.blocks()]))
+        return KernelFeatures(points, Z, T)
+    return Held(np.asarray(points.kernel.gram(points.X, Z), dtype=np.float64) @ T)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from slimsvm.methods import training
 from slimsvm.methods.margin import fit_coefficients
 from slimsvm.methods.sizes import resolve_size
 from slimsvm.optim import calm_blas
-from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 
 class ReducedSVC(MachineClassifier):

@@ -20,7 +20,7 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.margin import fit_coefficients
 from slimsvm.methods.points import Points
 from slimsvm.methods.training import signs_of
-from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 
 def refit(machine: KernelMachine, X: Any, y: NDArray[Any], costs: FloatArray, loss: Loss = "hinge") -> KernelMachine:

@@ -18,8 +18,8 @@ from slimsvm.answers import Value
 from slimsvm.estimator import MachineRegressor
 from slimsvm.evaluation import Precision
 from slimsvm.methods import sparse_search, training
-from slimsvm.methods.sparse_search import Init, Job
-from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.methods.sparse_search import Init, Job, Solver
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 LOSSES: dict[str, Loss] = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
 
@@ -39,8 +39,15 @@ class SparseLargeMarginRegressor(MachineRegressor):
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVR.
     n_init : int, default=1
         Runs from different starts, of which the one with the best objective is kept.
+    solver : {"auto", "lbfgs", "stochastic"}, default="auto"
+        How vectors are moved: by L-BFGS on the exact objective; or by mini-batches, for large data, after which the
+        coefficients are solved for exactly. "auto" takes mini-batches where a step of L-BFGS would take about a second.
     max_iter : int, default=200
         Iterations of L-BFGS.
+    n_passes : int, default=None
+        Passes of the mini-batches over the data; by default 20, or as many as make 4000 steps.
+    batch_size : int, default=256
+        Samples in a mini-batch.
     tol : float, default=1e-6
         The share of the objective that a step must gain.
     random_state : int, RandomState instance or None, default=None
@@ -54,7 +61,7 @@ class SparseLargeMarginRegressor(MachineRegressor):
     n_vectors_, vectors_, n_features_in_ : read from it.
     objective_ : float, W at the vectors found.
     gap_ : float, the duality gap of the coefficients.
-    n_iter_ : int, the iterations of L-BFGS.
+    n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
     history_ : list of dict, one per improvement of the best run: `step`, `objective`.
     """
 
@@ -71,7 +78,10 @@ class SparseLargeMarginRegressor(MachineRegressor):
         loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
         init: Init = "random",
         n_init: int = 1,
+        solver: Solver = "auto",
         max_iter: int = 200,
+        n_passes: int | None = None,
+        batch_size: int = 256,
         tol: float = 1e-6,
         random_state: Any = None,
         verbose: int = 0,
@@ -88,7 +98,10 @@ class SparseLargeMarginRegressor(MachineRegressor):
         self.loss = loss
         self.init = init
         self.n_init = n_init
+        self.solver = solver
         self.max_iter = max_iter
+        self.n_passes = n_passes
+        self.batch_size = batch_size
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose

@@ -28,13 +28,18 @@ from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings, reduce_machine
 from slimsvm.methods.sizes import resolve_size
 from slimsvm.methods.starts import k_means
+from slimsvm.methods.stochastic import Plan, stochastic_passes
 from slimsvm.optim import Result, Status, calm_blas, lbfgs
-from slimsvm.optim.margin import Loss, MarginProblem
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.optim.result import OnBest
 
 Init = Literal["random", "kmeans", "reduced_set"]
+Solver = Literal["auto", "lbfgs", "stochastic"]
+SOLVERS = ("auto", "lbfgs", "stochastic")
 INITS = ("random", "kmeans", "reduced_set")
 CLUSTERED = 20_000  # samples beyond which k-means and the full machine of a reduced set take a sample
+PER_CENTRE = 10  # samples for each of the centres of k-means, and 2,000 at least
+DEAR = 5e8  # N m (q m + d): beyond that a step of L-BFGS takes a second, and mini-batches are used
 LOOSE = 1e-6  # of the objective: a duality gap above it, of coefficients that should be exact, is worth a warning
 
 
@@ -54,6 +59,11 @@ class Run:
     found: Result
     fit: MarginFit
     history: list[dict[str, Any]]
+
+    @property
+    def value(self) -> float:
+        """W at these vectors."""
+        return float(self.fit.solution.value.sum())
 
 
 def descend(
@@ -84,10 +94,36 @@ def descend(
     )
 
 
+def descend_in_batches(
+    points: Points,
+    problem: MarginProblem,
+    start: FloatArray,
+    loss: Loss,
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    history: list[dict[str, Any]],
+    progress: Progress,
+    on_best: OnBest | None = None,
+) -> Result:
+    """Passes over the data in mini-batches; each goes into the history, with an estimate of the objective."""
+    Z, value, passes = start, np.inf, plan.steps(points.n_points)[2]
+    for found, value in stochastic_passes(points, problem, start, loss, plan, rng):
+        Z = found
+        history.append({"step": len(history), "objective": value})
+        progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
+        if on_best is not None:
+            on_best(Z)
+    return Result(Z, value, passes, Status.CONVERGED)
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse what no search can do; before the data are looked at."""
-    training.check_positive(estimator, "tol", "n_init", "max_iter")
+    training.check_positive(estimator, "tol", "n_init", "max_iter", "batch_size")
+    if estimator.n_passes is not None:
+        training.check_positive(estimator, "n_passes")
     training.check_choice(estimator, "init", INITS)
+    training.check_choice(estimator, "solver", SOLVERS)
 
 
 def train(
@@ -136,7 +172,9 @@ class _Search:
         self, estimator: Any, points: Points, loss: Loss, progress: Progress, rng: np.random.Generator
     ) -> None:
         self.init, self.n_init = estimator.init, int(estimator.n_init)
-        self.max_iter, self.tol = int(estimator.max_iter), float(estimator.tol)
+        self.max_iter, self.tol, self.solver = int(estimator.max_iter), float(estimator.tol), estimator.solver
+        passes = None if estimator.n_passes is None else int(estimator.n_passes)
+        self.plan = Plan(passes, int(estimator.batch_size))
         self.points, self.loss, self.progress, self.rng = points, loss, progress, rng
         self.kept: list[FloatArray] = []
 
@@ -148,7 +186,7 @@ class _Search:
             if best is None:
                 self.kept.append(start)
             run = self._run(job, start, follow=best is None)
-            best = run if best is None or run.found.value < best.found.value else best
+            best = run if best is None or run.value < best.value else best
             self.kept[-1] = best.found.x
         assert best is not None
         return best
@@ -169,18 +207,18 @@ class _Search:
                 self.kept[-1] = Z
 
         history: list[dict[str, Any]] = []
-        found = descend(
-            self.points,
-            job.problem,
-            start,
-            self.loss,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            history=history,
-            progress=self.progress,
-            on_best=keep,
-        )
-        return Run(found, fit_coefficients(self.points, found.x, job.problem, self.loss), history)
+        told: Any = {"history": history, "progress": self.progress, "on_best": keep}
+        where = self.points, job.problem, start, self.loss
+        if self._in_batches(job, len(start)):
+            found, tolerance = descend_in_batches(*where, self.plan, self.rng, **told), LOOSE
+        else:
+            found, tolerance = descend(*where, max_iter=self.max_iter, tol=self.tol, **told), LOOSE / 100
+        return Run(found, fit_coefficients(self.points, found.x, job.problem, self.loss, tolerance=tolerance), history)
+
+    def _in_batches(self, job: Job, m: int) -> bool:
+        n, d = self.points.X.shape
+        work = float(n) * m * (job.problem.sign.shape[1] * m + d)
+        return bool(self.solver == "stochastic" or (self.solver == "auto" and work > DEAR))
 
     def _start(self, job: Job, m: int) -> FloatArray:
         points, n, rng = self.points, self.points.n_points, self.rng
@@ -188,6 +226,7 @@ class _Search:
             return np.array(dense(points.X[rng.choice(n, m, replace=False)]), dtype=np.float64)
         chosen = rng.choice(n, CLUSTERED, replace=False) if n > CLUSTERED else np.arange(n)
         if self.init == "kmeans":
+            chosen = chosen[: max(2000, PER_CENTRE * m)]
             return k_means(points.X[chosen], job.costs[chosen], m, rng)
         return _reduced_set(points, job.full(chosen), m, rng)
 

@@ -21,106 +21,17 @@ The objective is divided by the mean of u, without which nothing converges at C 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from slimsvm.optim.margin_problem import Features, FloatArray, Loss, MarginProblem, MarginSolution, fold
 from slimsvm.optim.result import Status
 
-FloatArray = NDArray[np.float64]
-Loss = Literal["hinge", "squared_hinge"]
 BACK_OFF = 0.995  # of the way to the nearest bound: how far an interior step goes at most
 LEAST_PULL = 1e-14  # of the largest diagonal entry, added where the Newton system is singular
 TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # where α and the share of its bound end
 NOTHING = 1e-12  # an objective below this counts as zero, in units of the mean cost
-PERFECT = 1e-8  # of what a regression costs if nothing is explained: an objective below counts as zero
-
-
-class Features(Protocol):
-    """Φ (N, r), given block by block and never held whole unless it is one block."""
-
-    n_rows: int
-    n_features: int
-
-    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """(rows, Φ[rows]) from the first row to the last."""
-
-
-class Held:
-    """Features that fit in memory: one block."""
-
-    def __init__(self, Phi: FloatArray) -> None:
-        self.Phi = Phi
-        self.n_rows, self.n_features = Phi.shape
-
-    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """All rows at once."""
-        yield slice(0, self.n_rows), self.Phi
-
-
-@dataclass(frozen=True)
-class MarginProblem:
-    """σ, o and u > 0, each (N, q) or, where the N rows of the features come n times over, (n N, q), and h (q,).
-
-    The q problems have the same features. Objectives below `least` count as zero.
-    """
-
-    sign: FloatArray
-    offset: FloatArray
-    bound: FloatArray
-    tilt: FloatArray
-    least: float = 0.0
-
-    @staticmethod
-    def of_labels(Y: FloatArray, bound: FloatArray) -> MarginProblem:
-        """Classification: Y (N, q) of −1 and +1, and what a unit of slack costs, (N, q) or (N, 1)."""
-        if ((Y > 0).all(axis=0) | (Y < 0).all(axis=0)).any():
-            raise ValueError("A margin needs samples of both classes, and one of the problems has only one.")
-        return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(bound, Y.shape), np.zeros(Y.shape[1]))
-
-    @staticmethod
-    def of_values(Y: FloatArray, epsilon: float, bound: FloatArray) -> MarginProblem:
-        """ε-regression: values Y (N, q), and what a unit of error beyond ε costs, (N, q) or (N, 1).
-
-        The rows come twice: those whose answer may be too low, then those whose answer may be too high.
-        """
-        ones, bound = np.ones_like(Y), np.broadcast_to(bound, Y.shape)
-        offset = np.concatenate([Y - epsilon, -Y - epsilon])
-        least = PERFECT * float(np.sum(bound * (np.abs(Y) + epsilon)))
-        return MarginProblem(
-            np.concatenate([ones, -ones]), offset, np.concatenate([bound, bound]), np.zeros(Y.shape[1]), least
-        )
-
-    @staticmethod
-    def of_one_class(nu: float, weights: FloatArray) -> MarginProblem:
-        """One class: ½‖w‖² + ν Σ_i weights_i b + Σ_i weights_i ξ_i, with weights (N, 1), on LIBSVM's scale.
-
-        At the optimum the samples with a score below zero have at most the share ν of the weights, and those at or
-        below zero at least that share.
-        """
-        return MarginProblem(np.ones_like(weights), np.zeros_like(weights), weights, nu * weights.sum(axis=0))
-
-
-def fold(V: FloatArray, n_rows: int) -> FloatArray:
-    """Sums over the copies of each row: (n N, q) → (N, q)."""
-    return V if len(V) == n_rows else np.asarray(V.reshape(-1, n_rows, V.shape[1]).sum(axis=0))
-
-
-@dataclass(frozen=True)
-class MarginSolution:
-    """w (r, q), b (q,), α as the problem has rows with w = Φᵀ(σα), the primal value and the duality gap of each."""
-
-    w: FloatArray
-    b: FloatArray
-    alpha: FloatArray
-    value: FloatArray
-    gap: FloatArray
-    n_iter: int
-    status: Status
 
 
 def solve_margin(
@@ -154,41 +65,58 @@ class _Newton:
 
     def times(self, w: FloatArray) -> FloatArray:
         """Φ w for every row of the problem."""
+        basis = self.features.basis
+        w = w if basis is None else basis @ w
         out = np.empty((self.features.n_rows, w.shape[1]))
-        for rows, Phi in self.features.blocks():
-            out[rows] = Phi @ w
+        for rows, F in self.features.blocks():
+            out[rows] = F @ w
         copies = len(self.problem.sign) // len(out)
         return out if copies == 1 else np.tile(out, (copies, 1))
 
     def transposed(self, V: FloatArray) -> FloatArray:
-        """Φᵀ V, (r, q), of V with a row for every row of the problem."""
-        V = fold(V, self.features.n_rows)
-        out = np.zeros((self.features.n_features, V.shape[1]))
-        for rows, Phi in self.features.blocks():
-            out += Phi.T @ V[rows]
-        return out
+        """Φᵀ V, (r, columns of V), of V with a row for every row of the problem."""
+        return self.systems(V[:, :0], np.zeros(0, dtype=np.intp), V)[1]
 
-    def systems(self, E: FloatArray, live: NDArray[np.intp]) -> list[FloatArray]:
-        """λI + [Φ 1]ᵀ diag(E_c) [Φ 1] of every live problem c, the last row and column for b."""
-        r, E = self.features.n_features, fold(E, self.features.n_rows)
-        made = [np.zeros((r + 1, r + 1)) for _ in live]
-        for rows, Phi in self.features.blocks():
+    def systems(self, E: FloatArray, live: NDArray[np.intp], V: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+        """λI + [Φ 1]ᵀ diag(E_c) [Φ 1] of every live problem c, the last row and column for b; and Φᵀ V: in one pass."""
+        n, basis = self.features.n_rows, self.features.basis
+        E, V = fold(E, n), fold(V, n)
+        k = self.features.n_features if basis is None else len(basis)
+        made, out = [np.zeros((k + 1, k + 1)) for _ in live], np.zeros((k, V.shape[1]))
+        for rows, F in self.features.blocks():
+            out += F.T @ V[rows]
             for H, c in zip(made, live, strict=True):
-                e = E[rows, c]
-                used = np.flatnonzero(e)
-                part, e = (Phi, e) if len(used) > 0.7 * len(e) else (Phi[used], e[used])
-                half = part * np.sqrt(e)[:, None]
-                H[:r, :r] += half.T @ half
-                H[r, :r] += e @ part
-                H[r, r] += e.sum()
+                _add_rows(H, F, E[rows, c])
+        if basis is not None:
+            out = basis.T @ out
+            made = [_in_basis(H, basis) for H in made]
+        r = self.features.n_features
         for H, c in zip(made, live, strict=True):
             H[:r, r] = H[r, :r]
             H[np.arange(r), np.arange(r)] += self.ridge[c]
-        return made
+        return made, out
 
     def value(self, loss: FloatArray) -> FloatArray:
         """The primal objective of every problem, for losses Σ_i u_i ξ_i^e (q,)."""
         return np.asarray(0.5 * self.ridge * np.sum(self.w**2, axis=0) + self.h * self.b + loss)
+
+
+def _add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
+    """Add [F 1]ᵀ diag(e) [F 1] to H, but for its last column, over the rows that count."""
+    used = np.flatnonzero(e)
+    F, e = (F, e) if len(used) > 0.7 * len(e) else (F[used], e[used])
+    half = F * np.sqrt(e)[:, None]
+    H[:-1, :-1] += half.T @ half
+    H[-1, :-1] += e @ F
+    H[-1, -1] += e.sum()
+
+
+def _in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
+    """[T 0; 0 1]ᵀ H [T 0; 0 1], but for its last column."""
+    made = np.zeros((T.shape[1] + 1, T.shape[1] + 1))
+    made[:-1, :-1] = T.T @ H[:-1, :-1] @ T
+    made[-1, :-1], made[-1, -1] = H[-1, :-1] @ T, H[-1, -1]
+    return made
 
 
 def factor(H: FloatArray) -> tuple[FloatArray, bool]:
@@ -227,22 +155,31 @@ class _InteriorPoint(_Newton):
 
     def solve(self, max_iter: int) -> MarginSolution:
         """Iterate until every problem's gap is small."""
-        status, n_iter = Status.MAX_ITER, 0
+        status, n_iter, live = Status.MAX_ITER, 0, np.arange(len(self.b))
         while n_iter < max_iter:
             n_iter += 1
-            sums = self._sums()
+            E = 1.0 / (self.s / self.alpha + self.t / (self.u - self.alpha))
+            short = self.problem.offset - self.problem.sign * self.f
+            # One pass serves the systems of those that were not solved before, the gap, and the predictor.
+            systems, sums, aimed = self._gather(E, short, live)
             value, gap = self._gap(sums)
-            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), self.least))
+            unsolved = gap > self.tolerance * np.maximum(np.abs(value), self.least)
+            systems = [H for H, c in zip(systems, live, strict=True) if unsolved[c]]
+            live = live[unsolved[live]]
             if not len(live):
                 status = Status.CONVERGED
                 break
-            self._step(sums, live)
+            self._step(E, short, sums - self.ridge * self.w, aimed, [factor(H) for H in systems], live)
         scale = self.scale
         return MarginSolution(self.w, self.b, self.alpha * scale, value * scale, gap * scale, n_iter, status)
 
-    def _sums(self) -> FloatArray:
-        """Φᵀ(σα), (r, q)."""
-        return self.transposed(self.problem.sign * self.alpha)
+    def _gather(
+        self, E: FloatArray, rho: FloatArray, live: NDArray[np.intp]
+    ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+        """The Newton systems, Φᵀ(σα) and Φᵀ(σEρ), (r, q) each."""
+        sign, q = self.problem.sign, len(self.b)
+        systems, both = self.systems(E, live, np.hstack([sign * self.alpha, sign * E * rho]))
+        return systems, both[:, :q], both[:, q:]
 
     def _gap(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         problem = self.problem
@@ -253,22 +190,29 @@ class _InteriorPoint(_Newton):
         size = np.sum(self.alpha, axis=0)
         return value, np.maximum(value - dual - self.b * unbalanced, 0.0) + np.abs(unbalanced) / size * np.abs(value)
 
-    def _step(self, sums: FloatArray, live: NDArray[np.intp]) -> None:
-        problem, alpha, s, t = self.problem, self.alpha, self.s, self.t
+    def _step(
+        self,
+        E: FloatArray,
+        short: FloatArray,
+        rest: FloatArray,
+        aimed: FloatArray,
+        factors: list[tuple[FloatArray, bool]],
+        live: NDArray[np.intp],
+    ) -> None:
+        """A predictor for ρ = short, and the corrector that it leads to; `rest` is Φᵀ(σα) − λw."""
+        alpha, s, t = self.alpha, self.s, self.t
         above = self.u - alpha
-        E = 1.0 / (s / alpha + t / above)
-        factors = [factor(H) for H in self.systems(E, live)]
-        short = problem.offset - problem.sign * self.f
         mu = np.sum(alpha * s + above * t, axis=0) / (2 * len(alpha))
 
-        moves = self._moves(E, short, sums, factors, live)
+        moves = self._moves(E, short, rest + aimed, factors, live)
         far = self._longest(*moves)
         d_alpha, d_s, d_t = moves[3:]
         ahead = (alpha + far * d_alpha) * (s + far * d_s) + (above - far * d_alpha) * (t + far * d_t)
         centre = (np.sum(ahead, axis=0) / (2 * len(alpha) * mu)) ** 3 * mu
         second = d_alpha * d_s - centre, -d_alpha * d_t - centre
 
-        moves = self._moves(E, short + second[1] / above - second[0] / alpha, sums, factors, live, second)
+        rho = short + second[1] / above - second[0] / alpha
+        moves = self._moves(E, rho, rest + self.transposed(self.problem.sign * E * rho), factors, live, second)
         far = np.minimum(1.0, BACK_OFF * self._longest(*moves))
         still = np.setdiff1d(np.arange(len(far)), live)
         far[still] = 0.0
@@ -281,17 +225,15 @@ class _InteriorPoint(_Newton):
         self,
         E: FloatArray,
         rho: FloatArray,
-        sums: FloatArray,
+        top: FloatArray,
         factors: list[tuple[FloatArray, bool]],
         live: NDArray[np.intp],
         second: tuple[FloatArray, FloatArray] | None = None,
     ) -> tuple[FloatArray, ...]:
-        """Δw, Δb, Δf, Δα, Δs and Δt for the right hand side ρ; `second` holds the corrector's terms."""
+        """Δw, Δb, Δf, Δα, Δs and Δt for ρ, whose right hand side for Δw is `top`; `second`: the corrector's terms."""
         sign, alpha, s, t = self.problem.sign, self.alpha, self.s, self.t
         above = self.u - alpha
-        weighted = sign * E * rho
-        top = sums - self.ridge * self.w + self.transposed(weighted)
-        bottom = np.sum(weighted + sign * alpha, axis=0) - self.h
+        bottom = np.sum(sign * E * rho + sign * alpha, axis=0) - self.h
         found = np.zeros((len(top) + 1, len(bottom)))
         for c, system in zip(live, factors, strict=True):
             found[:, c] = cho_solve(system, np.append(top[:, c], bottom[c]), check_finite=False)
@@ -322,22 +264,24 @@ class _PrimalNewton(_Newton):
         """Iterate until the active rows no longer change."""
         sign, offset = self.problem.sign, self.problem.offset
         f = self.times(self.w) + self.b
-        status, n_iter = Status.MAX_ITER, 0
+        status, n_iter, live = Status.MAX_ITER, 0, np.arange(len(self.b))
         while n_iter < max_iter:
             n_iter += 1
             xi = np.maximum(offset - sign * f, 0.0)
             pull = 2.0 * self.u * xi
-            by_w = self.ridge * self.w - self.transposed(sign * pull)
+            systems, sums = self.systems(np.where(xi > 0, 2.0 * self.u, 0.0), live, sign * pull)
+            by_w = self.ridge * self.w - sums
             by_b = self.h - np.sum(sign * pull, axis=0)
             value = self.value(np.sum(self.u * xi**2, axis=0))
             gap = self._gap(value, pull, by_w, by_b)
-            live = np.flatnonzero(gap > self.tolerance * np.maximum(np.abs(value), self.least))
+            unsolved = gap > self.tolerance * np.maximum(np.abs(value), self.least)
+            systems = [H for H, c in zip(systems, live, strict=True) if unsolved[c]]
+            live = live[unsolved[live]]
             if not len(live):
                 status = Status.CONVERGED
                 break
-            E = np.where(xi > 0, 2.0 * self.u, 0.0)
             d_w, d_b = np.zeros_like(self.w), np.zeros_like(self.b)
-            for c, H in zip(live, self.systems(E, live), strict=True):
+            for c, H in zip(live, systems, strict=True):
                 H[-1, -1] += LEAST_PULL * max(1.0, H[-1, -1])
                 found = cho_solve(factor(H), -np.append(by_w[:, c], by_b[c]), check_finite=False)
                 d_w[:, c], d_b[c] = found[:-1], found[-1]
