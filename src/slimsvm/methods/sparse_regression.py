@@ -37,23 +37,8 @@ class SparseLargeMarginRegressor(MachineRegressor):
         faster; the names are LinearSVR's.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVR.
-    n_init : int, default=1
-        Runs from different starts, of which the one with the best objective is kept.
-    solver : {"auto", "lbfgs", "stochastic"}, default="auto"
-        How vectors are moved: by L-BFGS on the exact objective; or by mini-batches, for large data, after which the
-        coefficients are solved for exactly. "auto" takes mini-batches where a step of L-BFGS would take about a second.
-    max_iter : int, default=200
-        Iterations of L-BFGS.
-    n_passes : int, default=None
-        Passes of the mini-batches over the data; by default 20, or as many as make 4000 steps.
-    batch_size : int, default=256
-        Samples in a mini-batch.
-    tol : float, default=1e-6
-        The share of the objective that a step must gain.
-    random_state : int, RandomState instance or None, default=None
-    verbose : int, default=0
-        Whether progress is logged: 1 once a second, 2 everything.
-    n_jobs, precision : as `slimsvm.compress` has them, for predicting.
+    n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
+        SparseLargeMarginClassifier.
 
     Attributes
     ----------
