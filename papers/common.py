@@ -1,4 +1,4 @@
-"""What the reproductions of papers share: data, caches, tables written whole or not at all, a pool, a figure style.
+"""What the reproductions of papers share: places, data, tables written whole or not at all, a pool, a figure style.
 
 Import this module before NumPy: trials run side by side in processes, each on one thread.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ for _threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")  # read when the libraries are loaded, here and in the processes of the pool
 
 import matplotlib as mpl
+import numpy as np
 from joblib import Parallel, delayed
 
 import shared_data
@@ -41,6 +44,17 @@ STYLE = {
     "legend.fontsize": 8,
 }
 Row = dict[str, Any]
+
+
+Data = tuple[Any, Any, Any, Any]  # training rows and labels, test rows and labels
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run keeps what is not part of its results, and whether all is small."""
+
+    folder: Path
+    smoke: bool = False
 
 
 class MissingDataError(FileNotFoundError):
@@ -69,7 +83,7 @@ def cache_folder(name: str) -> Path:
     return folder
 
 
-def parse_arguments(description: str | None, sets: Sequence[str], argv: Sequence[str] | None = None) -> Any:
+def argument_parser(description: str | None, sets: Sequence[str]) -> argparse.ArgumentParser:
     """The command line that every reproduction has; `only` is a list of sets."""
 
     def names(text: str) -> list[str]:
@@ -85,13 +99,32 @@ def parse_arguments(description: str | None, sets: Sequence[str], argv: Sequence
     parser.add_argument("--output", type=Path, help="folder of the results; by default the paper's own")
     parser.add_argument("--jobs", type=int, default=2, help="processes that work on trials (2)")
     parser.add_argument("--draw", action="store_true", help="run nothing: summary and pictures from results.csv")
-    return parser.parse_args(argv)
+    return parser
+
+
+def places(options: argparse.Namespace, here: Path) -> tuple[Path, Place]:
+    """The folder of the results, made if need be, and the place of all else; a smoke run keeps to one folder."""
+    name = here.name
+    output = options.output or (cache_folder(f"{name}-smoke") if options.smoke else here)
+    output.mkdir(parents=True, exist_ok=True)
+    return output, Place(output if options.smoke else cache_folder(name), options.smoke)
 
 
 def run_all(function: Callable[[Any], list[Row]], tasks: Sequence[Any], jobs: int) -> Iterator[list[Row]]:
     """function(task) for every task, in a pool of processes, as they come."""
     pool = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)
     yield from pool(delayed(function)(task) for task in tasks)
+
+
+def told(name: str, found: Iterable[list[Row]], total: int) -> Iterator[list[Row]]:
+    """What is found, as it comes, with a line printed every half minute and at the end."""
+    begin, last = time.perf_counter(), 0.0
+    for done, rows in enumerate(found, start=1):
+        yield rows
+        spent = time.perf_counter() - begin
+        if spent > last + 30.0 or done == total:
+            last = spent
+            print(f"{name}: {done} of {total} runs, {spent:.0f} s", flush=True)
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
@@ -102,6 +135,21 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
         writer.writeheader()
         writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
     beside.replace(path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file that appears whole."""
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def read_results(output: Path) -> list[Row]:
+    """The rows of results.csv, of which there must be some."""
+    rows = read_csv(output / "results.csv")
+    if not rows:
+        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+    return rows
 
 
 def _text(value: Any) -> Any:
@@ -142,3 +190,25 @@ def save_figure(figure: Any, path: Path) -> None:
 def select(rows: Iterable[Row], **wanted: Any) -> list[Row]:
     """The rows that have the values given."""
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def signs(positive: Any) -> Any:
+    """+1 where true, else −1."""
+    return np.where(positive, 1, -1)
+
+
+def halves(X: Any, y: Any) -> Data:
+    """Two random halves, the same every time."""
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = order[: len(X) // 2], order[len(X) // 2 :]
+    return X[train], y[train], X[test], y[test]
+
+
+def generated(n_samples: int, n_features: int, seed: int = 0) -> Data:
+    """Two noisy moons in as many features as asked for, n_samples for training and as many for testing."""
+    rng = np.random.default_rng(seed)
+    angle, label = rng.uniform(0.0, np.pi, 2 * n_samples), np.arange(2 * n_samples) % 2
+    moons = np.column_stack([np.cos(angle), np.sin(angle)]) * signs(label == 1)[:, None] + label[:, None] * [0.8, 0.4]
+    X = np.zeros((len(label), n_features))
+    X[:, :2] = moons + rng.normal(scale=0.25, size=moons.shape)
+    return halves(X, signs(label == 1))

@@ -6,6 +6,7 @@ import csv
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,17 @@ def test_without_data_a_full_run_says_where_they_should_be(smoke: tuple[Path, Pa
 @pytest.fixture(scope="module")
 def rows(smoke: tuple[Path, Path]) -> Rows:
     """The results of the reproduction of Suttorp & Igel (2007), for what holds whatever the data."""
-    script, output = smoke
-    if script.parent.name != "suttorp2007":
+    return results_of("suttorp2007", *smoke)
+
+
+@pytest.fixture(scope="module")
+def table1(smoke: tuple[Path, Path]) -> Rows:
+    """The results of the reproduction of Wu, Schölkopf & Bakır (2005)."""
+    return results_of("wu2005", *smoke)
+
+
+def results_of(paper: str, script: Path, output: Path) -> Rows:
+    if script.parent.name != paper:
         pytest.skip("another paper")
     return table(output / "results.csv")
 
@@ -129,9 +139,10 @@ def test_one_set_alone_keeps_the_others(smoke: tuple[Path, Path], rows: Rows) ->
 
 
 def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_data: object, tmp_path: Path) -> None:
-    done = run(smoke[0], "--smoke", "--jobs", "2", "--only", "spambase,connect4", "--output", str(tmp_path))
+    some = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}}[smoke[0].parent.name]
+    done = run(smoke[0], "--smoke", "--jobs", "2", "--only", ",".join(some), "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert {row["set"] for row in table(tmp_path / "results.csv")} == {"spambase", "connect4"}
+    assert {row["set"] for row in table(tmp_path / "results.csv")} == some
 
 
 def test_the_choice_of_the_svm_is_laid_open(smoke: tuple[Path, Path], rows: Rows) -> None:
@@ -140,3 +151,69 @@ def test_the_choice_of_the_svm_is_laid_open(smoke: tuple[Path, Path], rows: Rows
     chosen = {(row["C"], row["gamma"], row["support_vectors"]) for row in machines if row["chosen"] == "1"}
     svm = next(row for row in rows if row["set"] == "banana" and row["solver"] == "svm")
     assert svm["size"] in {count for _, _, count in chosen}
+
+
+SPARSE = ("rs", "mrs", "rsvm", "mrsvm", "slmc", "slmc_squared", "slmc_kmeans")
+SETS = ("usps", "banana", "breast_cancer", "titanic", "waveform", "german", "image")
+
+
+def test_every_cell_of_the_table_is_there(table1: Rows) -> None:
+    cells = {(row["set"], row["method"], row["share"]) for row in table1 if row["machine"] == "all"}
+    expected = {(name, method, share) for name in SETS for method in SPARSE for share in ("0.05", "0.1")}
+    relevance = hasattr(slimsvm, "RelevanceVectorClassifier")
+    assert cells == expected | {(name, method, "0") for name in SETS for method in ("svm", *("rvm",) * relevance)}
+    assert {row["split"] for row in table1 if row["set"] == "banana"} == {"0", "1"}
+
+
+def test_sizes_are_shares_of_the_support_vectors_rounded_halves_up(table1: Rows) -> None:
+    for row in table1:
+        if row["method"] in SPARSE and (row["machine"] == "all") == (row["set"] != "usps"):
+            exact = Fraction(row["share"]) * int(row["support_vectors"])
+            assert int(row["vectors"]) == max(1, int(exact + Fraction(1, 2)))
+
+
+def test_several_machines_are_counted_together(table1: Rows) -> None:
+    usps = [row for row in table1 if row["set"] == "usps"]
+    for whole in (row for row in usps if row["machine"] == "all"):
+        parts = [row for row in usps if all(row[k] == whole[k] for k in ("method", "share")) and row is not whole]
+        assert [row["machine"] for row in parts] == ["digit0", "digit3", "digit8"]
+        assert int(whole["vectors_total"]) == sum(int(row["vectors"]) for row in parts)
+        assert int(whole["vectors"]) <= int(whole["vectors_total"])
+        errors = [float(row["test_error"]) for row in parts]
+        assert float(whole["test_error"]) <= sum(errors) + 1e-3  # a row is wrong only if one of its machines is
+
+
+def test_modified_methods_share_vectors_and_parameters(table1: Rows) -> None:
+    found = by(table1, "set", "split", "machine", "share", "method")
+    for key, row in found.items():
+        if key[-1] in ("mrs", "mrsvm"):
+            plain = found[(*key[:-1], key[-1][1:])]
+            assert all(row[name] == plain[name] for name in ("C", "gamma", "solver", "vectors", "search_seconds"))
+
+
+def test_a_run_that_was_stopped_goes_on(smoke: tuple[Path, Path], table1: Rows) -> None:
+    """Rows that are there stay as they are, with their times; those that are not, and their scores, come back."""
+    script, output = smoke
+    lost = [row for row in table1 if row["method"] == "slmc_squared" and row["set"] in ("usps", "banana")]
+    for scores in (output / "scores").glob("usps-0-digit3-slmc_squared-*"):
+        scores.unlink()
+    kept = [row for row in table1 if row not in lost]
+    with (output / "results.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(table1[0]))
+        writer.writeheader()
+        writer.writerows(kept)
+    done = run(script, "--smoke", "--jobs", "1", "--output", str(output), data=output / "no")
+    assert done.returncode == 0, done.stderr
+    after, times = table(output / "results.csv"), ("seconds", "search_seconds")
+    assert [row for row in after if row in kept] == kept
+    assert [row for row in after if row not in kept] != lost  # their times differ, nothing else
+    assert [{k: row[k] for k in row if k not in times} for row in after] == [
+        {k: row[k] for k in row if k not in times} for row in table1
+    ]
+
+
+def test_tables_and_verdicts_are_written(smoke: tuple[Path, Path], table1: Rows) -> None:
+    _, output = smoke
+    assert (output / "README.md").read_text(encoding="utf-8").count("| 10% SLMC |") == 3  # errors, vectors, times
+    assert {row["claim"] for row in table(output / "verdicts.csv")} >= {f"SVM on {name}" for name in SETS}
+    assert [row["method"] for row in table(output / "figure1.csv")] == ["svm", "rs", "mrs", "rsvm", "mrsvm", "slmc"]

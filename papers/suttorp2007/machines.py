@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import Row
-from problems import SETTINGS, Place, data_of, machine_of, settings_of
+from common import Place, Row
+from problems import SETTINGS, data_of, machine_of, settings_of
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Row, panels, save_figure, select
+from common import Place, Row, panels, save_figure, select
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from problems import SETTINGS, Place, data_of, machine_of
+from problems import SETTINGS, data_of, machine_of
 from summary import label
 from trials import Task, compressed
 

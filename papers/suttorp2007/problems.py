@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,6 @@ import slimsvm
 
 SETTINGS = common.load_settings(Path(__file__).parent)
 SMOKE = SETTINGS["smoke"]
-Data = tuple[Any, Any, Any, Any]  # training rows and labels, test rows and labels
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where SVMs are kept, and whether all is small."""
-
-    folder: Path
-    smoke: bool = False
 
 
 def settings_of(name: str, smoke: bool) -> dict[str, Any]:
@@ -42,65 +32,43 @@ def settings_of(name: str, smoke: bool) -> dict[str, Any]:
 
 
 @cache
-def data_of(name: str, smoke: bool) -> Data:
+def data_of(name: str, smoke: bool) -> common.Data:
     """The data of one set; for a smoke run the first few rows of each part, generated where there are no data."""
     if not smoke:
         return LOADERS[name]()
     few = SMOKE["samples"]
-    data = LOADERS[name]() if shared_data.has_data() else generated(SMOKE["features"][name])
+    data = LOADERS[name]() if shared_data.has_data() else common.generated(few, SMOKE["features"][name])
     return tuple(part[:few] for part in data)  # type: ignore[return-value]
 
 
-def banana() -> Data:
+def banana() -> common.Data:
     """The first of Rätsch's splits."""
     data = common.load_data("ida_banana", split=0)
     return data["X_train"], data["y_train"], data["X_test"], data["y_test"]
 
 
-def spambase() -> Data:
+def spambase() -> common.Data:
     """Every feature with zero mean and unit variance; two random halves."""
     data = common.load_data("spambase")
     X = data["X"].astype(np.float64)
-    return halves((X - X.mean(axis=0)) / X.std(axis=0), data["y"])
+    return common.halves((X - X.mean(axis=0)) / X.std(axis=0), data["y"])
 
 
-def mnist() -> Data:
+def mnist() -> common.Data:
     """The digits from 5 to 9 are positive."""
     data = common.load_data("mnist")
     X_train, X_test = (data[part] / np.float32(255) for part in ("X_train", "X_test"))
-    return X_train, signs(data["y_train"] >= 5), X_test, signs(data["y_test"] >= 5)
+    return X_train, common.signs(data["y_train"] >= 5), X_test, common.signs(data["y_test"] >= 5)
 
 
-def connect4() -> Data:
+def connect4() -> common.Data:
     """Wins are positive, losses negative, draws left out; two random halves."""
     data = common.load_data("connect4")
     decided = data["y"] != 1
-    return halves(data["X"][decided], signs(data["y"][decided] == 2))
+    return common.halves(data["X"][decided], common.signs(data["y"][decided] == 2))
 
 
-LOADERS: dict[str, Callable[[], Data]] = {f.__name__: f for f in (banana, spambase, mnist, connect4)}
-
-
-def generated(n_features: int) -> Data:
-    """Two noisy moons in as many features as asked for."""
-    rng = np.random.default_rng(0)
-    angle, label = rng.uniform(0.0, np.pi, 2 * SMOKE["samples"]), np.arange(2 * SMOKE["samples"]) % 2
-    moons = np.column_stack([np.cos(angle), np.sin(angle)]) * signs(label == 1)[:, None] + label[:, None] * [0.8, 0.4]
-    X = np.zeros((len(label), n_features))
-    X[:, :2] = moons + rng.normal(scale=0.25, size=moons.shape)
-    return halves(X, signs(label == 1))
-
-
-def signs(positive: Any) -> Any:
-    """+1 where true, else −1."""
-    return np.where(positive, 1, -1)
-
-
-def halves(X: Any, y: Any) -> Data:
-    """Two random halves, the same every time."""
-    order = np.random.default_rng(0).permutation(len(X))
-    train, test = order[: len(X) // 2], order[len(X) // 2 :]
-    return X[train], y[train], X[test], y[test]
+LOADERS: dict[str, Callable[[], common.Data]] = {f.__name__: f for f in (banana, spambase, mnist, connect4)}
 
 
 def trained(name: str, smoke: bool) -> SVC:
@@ -136,7 +104,7 @@ def nearest_to_paper(name: str, search: GridSearchCV, X: Any, y: Any, paper: int
     return best
 
 
-def machine_of(name: str, place: Place) -> Any:
+def machine_of(name: str, place: common.Place) -> Any:
     """The SVM of one set as a slimsvm estimator: loaded, or trained and kept first."""
     path = place.folder / f"{name}.slim"
     if not path.exists():

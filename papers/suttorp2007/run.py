@@ -7,7 +7,6 @@ several sizes. Writes results.csv (a row per trial and size), summary.csv, findi
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,16 +18,15 @@ import machines
 import pictures
 import summary
 import trials
-from problems import SETTINGS, Place
+from common import Place
+from problems import SETTINGS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sets asked for one after the other, then draw; results of other sets are kept."""
     sets = list(SETTINGS["sets"])
-    options = common.parse_arguments(__doc__, sets, argv)
-    output = options.output or (common.cache_folder("suttorp2007-smoke") if options.smoke else HERE)
-    output.mkdir(parents=True, exist_ok=True)
-    place = Place(output if options.smoke else common.cache_folder("suttorp2007"), options.smoke)
+    options = common.argument_parser(__doc__, sets).parse_args(argv)
+    output, place = common.places(options, HERE)
     for stale in output.glob("*.slim") if options.smoke and not options.draw else ():
         stale.unlink()
     try:
@@ -46,16 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
     """All trials of one set; its rows take the place of older ones in results.csv."""
-    begin, told = time.perf_counter(), 0.0
     rows = [trials.svm_row(name, place)]  # which trains it, where it is not kept yet
     print(f"{name}: {rows[0]['size']} support vectors, test accuracy {rows[0]['test_accuracy']:.4f}", flush=True)
     tasks = trials.tasks_of(name, place)
-    for done, found in enumerate(common.run_all(trials.run, tasks, jobs), start=1):
+    for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)):
         rows += found
-        spent = time.perf_counter() - begin
-        if spent > told + 30.0 or done == len(tasks):
-            told = spent
-            print(f"{name}: {done} of {len(tasks)} runs, {spent:.0f} s", flush=True)
     others = [row for row in common.read_csv(path) if row["set"] != name]
     order = list(SETTINGS["sets"])
     common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
@@ -63,9 +56,7 @@ def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
 
 def draw(output: Path, place: Place) -> None:
     """Everything that is made from results.csv."""
-    rows = common.read_csv(output / "results.csv")
-    if not rows:
-        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+    rows = common.read_results(output)
     summarised = summary.summarise(rows, place.smoke)
     common.write_csv(output / "summary.csv", summarised)
     findings = summary.findings(rows, summarised)

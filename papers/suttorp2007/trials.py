@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from common import Row
-from problems import Place, data_of, machine_of, settings_of
+from common import Place, Row
+from problems import data_of, machine_of, settings_of
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
