@@ -198,7 +198,7 @@ def _sparse_margin(task: Task, X: Any, y: Any) -> list[Made]:
 
 
 def _relevance(task: Task, X: Any, y: Any) -> list[Made]:
-    blank = slimsvm.RelevanceVectorClassifier(kernel="rbf", random_state=task.split)
+    blank = slimsvm.RelevanceVectorClassifier(kernel="rbf", max_candidates=len(X), random_state=task.split)
     model, search_seconds = _searched(task, blank, X, y, gamma="rvm_gamma")
     model, seconds = _timed(model, X, y)
     return [Made("rvm", model, seconds, search_seconds, model.log_marginal_likelihood_)]
