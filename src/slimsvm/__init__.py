@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.reduced_set import ReducedSetClassifier
     from slimsvm.methods.reduced_svm import ReducedSVC
+    from slimsvm.methods.relevance import RelevanceVectorClassifier
     from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
     from slimsvm.methods.sparse_one_class import SparseOneClassSVM
     from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
@@ -32,6 +33,7 @@ __all__ = [
     "KernelMachine",
     "ReducedSVC",
     "ReducedSetClassifier",
+    "RelevanceVectorClassifier",
     "SlimClassifier",
     "SlimOutlierDetector",
     "SlimRegressor",
@@ -56,6 +58,7 @@ _HOMES = {
     "machine": ("KernelMachine",),
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),
+    "methods.relevance": ("RelevanceVectorClassifier",),
     "methods.sparse_margin": ("SparseLargeMarginClassifier",),
     "methods.sparse_one_class": ("SparseOneClassSVM",),
     "methods.sparse_regression": ("SparseLargeMarginRegressor",),

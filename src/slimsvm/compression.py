@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,18 @@ from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted
 from slimsvm.importers import import_model
 from slimsvm.importers.base import Imported
+from slimsvm.importers.terms import training_terms
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.refit import Labelled
 from slimsvm.methods.sizes import check_distance, resolve_sizes
 
 
 def compress(
     model: Any,
+    X: Any = None,
+    y: Any = None,
     *,
     n_vectors: Any = None,
     max_distance: float | None = None,
@@ -28,6 +33,8 @@ def compress(
     init: Init = "auto",
     refine: Refine = True,
     n_init: int = 1,
+    C: float | None = None,
+    sample_weight: Any = None,
     random_state: Any = None,
     verbose: int = 0,
     fold: bool = False,
@@ -41,6 +48,10 @@ def compress(
     Ψ = Σ_i α_i φ(x_i) in feature space is approximated by few vectors, such that ρ² = ‖Ψ − Ψ′‖² is small (a reduced
     set; no data are needed). The outputs of a multi-class model share their vectors.
 
+    With labelled data X and y a classifier keeps the vectors that it has or gets, and its coefficients are trained
+    anew for the largest margin on these data (the modified reduced set of Wu, Schölkopf & Bakır 2005), each class
+    against the rest, whatever the parent did. Probabilities of the parent belong to its old scores and are dropped.
+
     Parameters
     ----------
     model : estimator, KernelMachine, str or path
@@ -48,6 +59,10 @@ def compress(
         a linear model; a CalibratedClassifierCV (with one calibrated classifier), OneVsRestClassifier,
         OneVsOneClassifier, FrozenEstimator or search around one; the path of a LIBSVM model file; or a slimsvm
         estimator or KernelMachine.
+    X : (N, d) array, CSR matrix or DataFrame, default=None
+        Data for new coefficients, as the model itself takes them: a Pipeline's transformers are applied.
+    y : (N,) array, default=None
+        Their labels, of all classes of the model.
     n_vectors : int, float or sequence of these, default=None
         The number of vectors, or their share of the model's distinct support vectors. Several sizes give a list of
         estimators, from one run where the solver is incremental.
@@ -68,6 +83,11 @@ def compress(
         paper's 100 steps of iRprop+ on vectors and coefficients.
     n_init : int, default=1
         Runs from different starts, of which the best is kept.
+    C : float, default=None
+        With X and y, what a unit of slack costs (the hinge loss, as in SVC); by default the C of the model, which must
+        be given where it has none (a file, a KernelMachine, NuSVC). The model's `class_weight` goes with it.
+    sample_weight : (N,) array, default=None
+        Weights of the samples of X; those of weight zero are left out.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts: the same seed gives the same machine.
     verbose : int, default=0
@@ -99,7 +119,7 @@ def compress(
     FormatError
         For a LIBSVM model file that is damaged, with the line and the reason.
     Interrupted
-        A KeyboardInterrupt whose `best` is the best estimator so far, or None.
+        A KeyboardInterrupt whose `best` is the best estimator so far, or None. Its coefficients are not refitted.
 
     Examples
     --------
@@ -117,7 +137,10 @@ def compress(
     """
     settings = Settings(solver, init, refine, n_init)
     settings.check("compress")
+    if n_vectors is not None and max_distance is not None:
+        raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
     imported = import_model(model, fold=fold, n_features=n_features)
+    data = _labelled(model, imported, X, y, C, sample_weight)
 
     def finished(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
         slim = wrap(machine, n_jobs=n_jobs, precision=precision)
@@ -125,10 +148,14 @@ def compress(
             slim.history_ = history
         return _with_steps(imported, slim)
 
+    def refitted(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
+        try:
+            return finished(machine if data is None else data.refit(machine), history)
+        except KeyboardInterrupt:
+            raise Interrupted(finished(machine, history)) from None
+
     if n_vectors is None and max_distance is None:
-        return finished(imported.machine)
-    if n_vectors is not None and max_distance is not None:
-        raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
+        return refitted(imported.machine)
     target = expansion_of(imported.machine)
     distance = None if max_distance is None else check_distance(max_distance, "compress")
     sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
@@ -140,8 +167,24 @@ def compress(
     except Interrupted as stop:
         best: Any = stop.best
         raise Interrupted(best and finished(best.machine, best.history)) from None
-    slims = [finished(reduced.machine, reduced.history) for reduced in made]
+    slims = [refitted(reduced.machine, reduced.history) for reduced in made]
     return slims if np.ndim(n_vectors) else slims[0]
+
+
+def _labelled(model: Any, imported: Imported, X: Any, y: Any, C: Any, sample_weight: Any) -> Labelled | None:
+    """The data for a refit, through the steps in front of the machine; None where there are none."""
+    if X is None:
+        for name, value in (("y", y), ("C", C), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise ValueError(f"{name} of compress goes with X, the data of a refit. Pass X too, or neither.")
+        return None
+    if y is None:
+        raise ValueError("X of compress needs y beside it: coefficients are refitted on labels. Pass both or neither.")
+    for _, step in imported.steps:
+        X = step.transform(X) if hasattr(step, "transform") else X
+    terms = training_terms(model)
+    terms = terms if C is None else replace(terms, C=C)
+    return Labelled.check(imported.machine, X, y, sample_weight, terms, "compress")
 
 
 def _with_steps(imported: Imported, slim: Any) -> Any:

@@ -22,7 +22,6 @@ from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
 from slimsvm.methods.refit import refit
 from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
-from slimsvm.optim import calm_blas
 
 
 class ReducedSetClassifier(MachineClassifier):
@@ -157,8 +156,7 @@ class ReducedSetClassifier(MachineClassifier):
         C, weights = getattr(model, "C", self.C), getattr(model, "class_weight", None)
         costs = training.sample_costs(C, X, y, weights, sample_weight)
         used = costs > 0
-        with calm_blas(float(used.sum()) * self.machine_.n_vectors**2):
-            self.machine_ = refit(self.machine_, X[used], y[used], costs[used])
+        self.machine_ = refit(self.machine_, X[used], y[used], costs[used])
 
     def _train(self, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
         svm = clone(self.estimator) if self.estimator is not None else self._svc()

@@ -84,11 +84,15 @@ class Task:
 
 
 def classification(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Task:
-    """Data and parameters of an estimator, validated; samples of weight zero are left out."""
-    check_positive(estimator, "C")
+    """Data and parameters of an estimator, validated; samples of weight zero are left out.
+
+    The costs of an estimator without a C are the weights of the samples and their classes.
+    """
+    if hasattr(estimator, "C"):
+        check_positive(estimator, "C")
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
     check_classification_targets(y)
-    costs = sample_costs(estimator.C, X, y, estimator.class_weight, sample_weight)
+    costs = sample_costs(getattr(estimator, "C", 1.0), X, y, estimator.class_weight, sample_weight)
     X, y, costs = _with_a_cost(estimator, X, y, costs)
     classes, Y = signs_of(y, type(estimator).__name__)
     return Task(Points(kernel_of(estimator, X), X), classes, Y, costs)
