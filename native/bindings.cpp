@@ -2,14 +2,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "hull.h"
 #include "machine.h"
 
 namespace nb = nanobind;
@@ -122,6 +126,10 @@ public:
         return machine_->values(rows, to, threads);
     }
 
+    std::shared_ptr<const slim::Machine> machine() const { return machine_; }
+    Index n_features() const { return d_; }
+    Index width() const { return width_; }
+
 private:
     static void check_sparse_points(slim::Description& machine, const std::optional<Doubles>& values,
                                     const std::optional<Indices>& columns, const std::optional<Indices>& starts) {
@@ -153,9 +161,72 @@ private:
         return static_cast<T*>(out.data());
     }
 
-    std::unique_ptr<slim::Machine> machine_;
+    std::shared_ptr<const slim::Machine> machine_;
     Index d_, width_, row_work_;
 };
+
+// The rows of a kernel matrix, of the plan's own points; X are these points, dense or as the three parts of a CSR matrix.
+std::shared_ptr<slim::HullRows> hull_rows(const Plan& plan, const Data& x, std::optional<Columns> columns,
+                                          std::optional<Indices> starts, const Doubles& ridge, Index cache_bytes) {
+    const Index n = static_cast<Index>(ridge.size());
+    const bool in_float = is_float(x.dtype());
+    require(plan.width() == n, "ridge must have one number per point of the plan, which has no coefficients.");
+    if (columns) {
+        require(starts && static_cast<Index>(starts->size()) == n + 1 && columns->size() == x.size(),
+                "X is a malformed CSR matrix: sizes disagree.");
+        return std::make_shared<slim::HullRows>(n, ridge.data(), cache_bytes,
+            [machine = plan.machine(), x, columns = *columns, starts = *starts, in_float, n](
+                const Index* rows, Index count, double* out) {
+                Index bad = 0;
+                for (Index r = 0; r < count; ++r) {
+                    const slim::CsrRows row{x.data(), in_float, columns.data(), starts.data() + rows[r], 1,
+                                            static_cast<Index>(x.size())};
+                    bad += machine->run(row, out + r * n, 1);
+                }
+                return bad;
+            });
+    }
+    const Index d = plan.n_features();
+    require(x.ndim() == 2 && static_cast<Index>(x.shape(0)) == n && static_cast<Index>(x.shape(1)) == d,
+            "X must be (n, d), the points of the plan.");
+    require(!in_float, "X must be float64.");
+    return std::make_shared<slim::HullRows>(n, ridge.data(), cache_bytes,
+        [machine = plan.machine(), x, d, together = std::vector<double>(static_cast<std::size_t>(
+             d * slim::HullRows::kTogether))](const Index* rows, Index count, double* out) mutable {
+            for (Index r = 0; r < count; ++r)
+                std::copy_n(static_cast<const double*>(x.data()) + rows[r] * d, d, together.data() + r * d);
+            return machine->run(slim::DenseRows{together.data(), false, count}, out, 1);
+        });
+}
+
+void copy_row(slim::HullRows& rows, Index i, const Output& out) {
+    require(i >= 0 && i < rows.size(), "the row is out of range.");
+    require(out.dtype() == nb::dtype<double>() && static_cast<Index>(out.size()) == rows.size(), "out must be (n,).");
+    std::copy_n(rows.row(i), rows.size(), static_cast<double*>(out.data()));
+}
+
+std::unique_ptr<slim::Hull> make_hull(std::shared_ptr<slim::HullRows> rows, const Doubles& signs,
+                                      const Doubles& alpha) {
+    const Index n = rows->size();
+    require(n >= 1 && static_cast<Index>(signs.size()) == n && static_cast<Index>(alpha.size()) == n,
+            "signs and alpha must be (n,).");
+    bool any = false;
+    for (Index i = 0; i < n; ++i) {
+        require(alpha.data()[i] >= 0.0 && alpha.data()[i] <= 1e300, "alpha must be finite and not negative.");
+        any = any || alpha.data()[i] > 0.0;
+    }
+    require(any, "alpha must not be zero.");
+    const nb::gil_scoped_release release;
+    return std::make_unique<slim::Hull>(std::move(rows), signs.data(), alpha.data());
+}
+
+void copy_state(const slim::Hull& hull, const Output& alpha, const Output& margins) {
+    for (const Output* out : {&alpha, &margins})
+        require(out->dtype() == nb::dtype<double>() && static_cast<Index>(out->size()) == hull.size(),
+                "alpha and margins must be (n,).");
+    hull.write_alpha(static_cast<double*>(alpha.data()));
+    std::copy_n(hull.margins(), hull.size(), static_cast<double*>(margins.data()));
+}
 
 }  // namespace
 
@@ -175,4 +246,15 @@ NB_MODULE(_native, m) {
         .def("run", &Plan::run)
         .def("run_csr", &Plan::run_csr)
         .def("values", &Plan::values);
+    nb::class_<slim::HullRows>(m, "HullRows")
+        .def("copy_row", &copy_row)
+        .def_prop_ro("computed", &slim::HullRows::computed);
+    m.def("hull_rows", &hull_rows, "plan"_a, "x"_a, "columns"_a.none(), "starts"_a.none(), "ridge"_a, "cache_bytes"_a);
+    nb::class_<slim::Hull>(m, "Hull")
+        .def("run", &slim::Hull::run, nb::call_guard<nb::gil_scoped_release>())
+        .def("refresh", &slim::Hull::refresh, nb::call_guard<nb::gil_scoped_release>())
+        .def("copy_state", &copy_state)
+        .def_prop_ro("square", &slim::Hull::square)
+        .def_prop_ro("gap", &slim::Hull::gap);
+    m.def("make_hull", &make_hull, "rows"_a, "signs"_a, "alpha"_a);
 }

@@ -182,7 +182,8 @@ private:
                     return;
                 }
                 kernels<T>().wide_values(plan, rows, scratch, at);
-                for (Index i = 0; i < size; ++i) at[i] += machine.start_[i % plan.m];
+                for (double* end = at + size; at < end; at += plan.m)
+                    for (Index i = 0; i < plan.m; ++i) at[i] += machine.start_[i];
             } else {
                 (void)size;
                 kernels<T>().values(plan, rows, scratch, at);

@@ -82,10 +82,20 @@ struct Kernels {
     Index scratch(Index n, Index q) const { return (2 * (n > 4 ? n : 4) + n * q) * lanes; }
 };
 
+// A step of a point of a hull: D_j ← keep D_j + first row_j + second other_j.
+struct Move {
+    double keep, first;
+    const double* row;
+    double second;
+    const double* other;
+};
+
 struct InstructionSet {
     const char* name;
     Kernels<float> f32;
     Kernels<double> f64;
+    // Moves the margins D [n]; the place of the smallest, the first of equals.
+    Index (*move)(const Move&, double* margins, Index n);
 };
 
 extern const InstructionSet baseline;

@@ -1,6 +1,7 @@
+#include "hull.h"
 #include "kernels.h"
 
 namespace slim {
 extern const InstructionSet avx2;
-const InstructionSet avx2{"avx2", kernels<float>(), kernels<double>()};
+const InstructionSet avx2{"avx2", kernels<float>(), kernels<double>(), &move_margins};
 }  // namespace slim

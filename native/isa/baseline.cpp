@@ -1,6 +1,7 @@
+#include "hull.h"
 #include "kernels.h"
 
 namespace slim {
 extern const InstructionSet baseline;
-const InstructionSet baseline{"baseline", kernels<float>(), kernels<double>()};
+const InstructionSet baseline{"baseline", kernels<float>(), kernels<double>(), &move_margins};
 }  // namespace slim

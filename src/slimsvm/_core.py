@@ -126,3 +126,23 @@ def _is_whole(value: Any) -> bool:
 def exp2_seconds(in_float: bool, repeats: int = 200) -> float:
     """Seconds per value of the core's own exponential on an array in cache, on one thread."""
     return float(_native.exp2_seconds(in_float, repeats))
+
+
+def hull_rows(kernel: Kernel, X: Any, ridge: NDArray[np.float64], cache_bytes: int) -> Any:
+    """Rows of H_ij = k(x_i, x_j) + 1 + ridge_i [i = j], held within `cache_bytes`: what `hull` takes.
+
+    None where the core has no accurate way, as in `plan`. `copy_row(i, out)` gives one; `computed` counts.
+    """
+    thin = is_sparse(X)
+    packed = plan(kernel, X, None, None, np.ones(X.shape[0]), (), None, False, thin)
+    if packed is None:
+        return None
+    if not thin:
+        return _native.hull_rows(packed, np.ascontiguousarray(X, np.float64), None, None, ridge, cache_bytes)
+    columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return _native.hull_rows(packed, X.data, columns, starts, ridge, cache_bytes)
+
+
+def hull(rows: Any, signs: NDArray[np.float64], alpha: NDArray[np.float64]) -> Any:
+    """The point Σ α_i y_i X_i of a hull, X_i·X_j = H_ij, on its way to the nearest one: what `optim.hull` drives."""
+    return _native.make_hull(rows, np.ascontiguousarray(signs), np.ascontiguousarray(alpha))

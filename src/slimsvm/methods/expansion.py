@@ -208,12 +208,12 @@ def expansion_of(machine: KernelMachine) -> Expansion:
             "of several models, fit them with one number for gamma."
         )
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
-    X, A, counts = _merged(machine.points, np.asarray(head.coef))
+    X, A, counts = merged(machine.points, np.asarray(head.coef))
     kind = Expansion if machine.kernel.definite else ValueExpansion
     return kind(machine.kernel, X, A, _groups(A, head.gives_pairs), counts)
 
 
-def _merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray, NDArray[np.intp]]:
+def merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray, NDArray[np.intp]]:
     """The distinct rows of X in order of appearance, with the sums of their coefficients, where those are not zero, and
     how often each occurs.
     """
