@@ -43,7 +43,8 @@ class HullRows(Rows):
         if i in self._held:
             self._held.move_to_end(i)
             return self._held[i]
-        row: FloatArray = self._kernel.gram_numpy(self._X[i : i + 1], self._X)[0] + 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            row: FloatArray = self._kernel.gram_numpy(self._X[i : i + 1], self._X)[0] + 1.0
         if not np.isfinite(row).all():
             raise ValueError("Kernel values of the samples are not finite: scale the data, or lower the degree.")
         row[i] += self._ridge[i]

@@ -62,9 +62,9 @@ class PrunedPerceptronClassifier(MachineClassifier):
         Whether weak vectors are removed step by step, with retraining; or there are never more than `n_vectors`, the
         weakest being replaced; or all stay.
     coef : {"auto", "perceptron", "margin"}, default="auto"
-        Whose coefficients the vectors have at the end: the perceptron's, as in the paper, or those of the largest margin
-        on all samples (squared hinge). "auto" takes the latter where `n_vectors` is given: a perceptron knows no sample
-        but its own, and the strongest ones are those that lie on the wrong side, which few vectors do not survive.
+        Whose coefficients the vectors have at the end: the perceptron's, as in the paper, or those of the largest
+        margin on all samples (squared hinge). "auto" takes the latter where `n_vectors` is given: a perceptron knows no
+        sample but its own, and its strongest ones lie on the wrong side, which leads few of them astray.
     stop : {"loss", "folds", "never"}, default="loss"
         When removal ends, if n_vectors is None: before the samples removed are predicted worse than by the full
         machine, by more than `max_loss`; or where the paper's rule says so over `cv` folds; or after `max_steps`.
@@ -161,7 +161,7 @@ class PrunedPerceptronClassifier(MachineClassifier):
         task = self._task(X, y, sample_weight)
         with Progress(type(self).__name__, self.verbose) as progress:
             try:
-                self._fit(task, progress)
+                converged = self._fit(task, progress)
             except Interrupted as stop:
                 if isinstance(stop.best, Perceptron) and not vars(self).get("history_"):
                     self._take(_Found(stop.best, self._machine(task, stop.best), {}))
@@ -169,7 +169,13 @@ class PrunedPerceptronClassifier(MachineClassifier):
             if self.coef == "margin" or (self.coef == "auto" and self.n_vectors is not None):
                 y = task.classes[task.labels]
                 self.machine_ = refit(self.machine_, task.points.given, y, task.costs, "squared_hinge")
-        self._warn()
+        if self.tol is not None and not converged:
+            warnings.warn(
+                f"{type(self).__name__} made {self.max_iter} updates and ended with a gap above tol={self.tol:g} of ‖W‖² "
+                f"(`history_` and `gap_` tell more). Raise max_iter or tol, scale the data, or take algorithm='mdm'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def path(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[tuple[dict[str, Any], KernelMachine]]:
@@ -213,14 +219,16 @@ class PrunedPerceptronClassifier(MachineClassifier):
         tolerance = 0.0 if self.tol is None else float(self.tol)
         return Training(self.algorithm, tolerance, int(self.max_iter), int(self.cache_size * 2**20))
 
-    def _fit(self, task: training.Task, progress: Progress) -> None:
+    def _fit(self, task: training.Task, progress: Progress) -> bool:
+        """Train and prune; whether every training came to its end."""
         if self.sparsity == "budget":
             m = resolve_size(self.n_vectors, task.points.n_points, type(self).__name__)
             if m < task.Y.shape[1]:
                 raise ValueError(f"n_vectors must be at least {task.Y.shape[1]}, one for each class. Got {m}.")
             made = on_budget(task, by_class(task), m, self._training(), progress)
             self._take(_Found(made, self._machine(task, made), {}))
-            return
+            return made.converged
+        converged = True
         folds = self._folds(task, progress) if self._asks_folds else []
         for step, found in enumerate(self._path(task, progress)):
             if step == 0:
@@ -230,8 +238,10 @@ class PrunedPerceptronClassifier(MachineClassifier):
             elif folds:
                 found.record.update(folds[step - 1])
             self._take(found)
+            converged = converged and found.perceptron.converged
             if self.sparsity == "none" or (folds and step == len(folds)):
                 break
+        return converged
 
     @property
     def _asks_folds(self) -> bool:
@@ -281,22 +291,12 @@ class PrunedPerceptronClassifier(MachineClassifier):
         return training.machine_of(self, task.points, Z, beta, b, Classes(task.classes))
 
     def _take(self, found: _Found) -> None:
-        self.machine_, self._perceptron = found.machine, found.perceptron
-        self.gap_ = found.perceptron.gap
+        self.machine_, self.gap_ = found.machine, found.perceptron.gap
         if not found.record:  # there are no steps
             self.history_, self.n_iter_ = [], found.perceptron.n_iter
         else:
             self.history_ = [*vars(self).get("history_", []), found.record]
             self.n_iter_ = sum(record["n_iter"] for record in self.history_)
-
-    def _warn(self) -> None:
-        if self.tol is not None and not self._perceptron.converged:
-            warnings.warn(
-                f"{type(self).__name__} made all of its {self.max_iter} updates and has a gap of {self.gap_:.1e} of "
-                f"‖W‖², where tol is {self.tol:g}. Raise max_iter or tol, scale the data, or take algorithm='mdm'.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
 
 def fires(before: dict[str, float], now: dict[str, float]) -> bool:

@@ -1,0 +1,68 @@
+"""Reproduces García, González & Dorronsoro, "Optimal support vector selection for kernel perceptrons" (2006).
+
+On six data sets a kernel perceptron is trained by ten-fold cross-validation and weak support vectors are removed, step
+by step. Writes results.csv (a row per fold and step), partitions.csv, summary.csv, agreement.csv and the pictures.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tools")]
+
+import common
+import pictures
+import summary
+import trials
+from problems import SETTINGS, rows_of
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the sets asked for one after the other, then draw; results of other sets are kept."""
+    options = common.parse_arguments(__doc__, list(SETTINGS["sets"]), argv)
+    output = options.output or (common.cache_folder("garcia2006-smoke") if options.smoke else HERE)
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in [] if options.draw else options.only:
+            rows_of(name, options.smoke)
+            run_set(name, options.smoke, output / "results.csv", options.jobs)
+        draw(output)
+    except common.MissingDataError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
+    """All runs of one set; its rows take the place of older ones in results.csv."""
+    begin = time.perf_counter()
+    rows = [row for found in common.run_all(trials.run, trials.tasks_of(name, smoke), jobs) for row in found]
+    print(f"{name}: {len(rows)} rows, {time.perf_counter() - begin:.0f} s", flush=True)
+    others = [row for row in common.read_csv(path) if row["set"] != name]
+    order = list(SETTINGS["sets"])
+    common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
+
+
+def draw(output: Path) -> None:
+    """Everything that is made from results.csv."""
+    rows = common.read_csv(output / "results.csv")
+    if not rows:
+        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+    parts = summary.by_partition(rows)
+    table = summary.summarise(parts)
+    common.write_csv(output / "partitions.csv", summary.finals(parts))
+    common.write_csv(output / "summary.csv", table)
+    compared = summary.agreement(parts, table)
+    common.write_csv(output / "agreement.csv", compared)
+    for row in compared:
+        if row["at"] in ("initial", "final"):
+            print("{set:<11} {what:<14} {at:<8} paper {paper:<8} here {here:<8.4g} {met}".format(**row))
+    pictures.draw_all(table, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
