@@ -139,7 +139,9 @@ def test_one_set_alone_keeps_the_others(smoke: tuple[Path, Path], rows: Rows) ->
 
 
 def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_data: object, tmp_path: Path) -> None:
-    some = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}}[smoke[0].parent.name]
+    some = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}, "garcia2006": {"heart", "sonar"}}[
+        smoke[0].parent.name
+    ]
     done = run(smoke[0], "--smoke", "--jobs", "2", "--only", ",".join(some), "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert {row["set"] for row in table(tmp_path / "results.csv")} == some
@@ -217,3 +219,17 @@ def test_tables_and_verdicts_are_written(smoke: tuple[Path, Path], table1: Rows)
     assert (output / "README.md").read_text(encoding="utf-8").count("| 10% SLMC |") == 3  # errors, vectors, times
     assert {row["claim"] for row in table(output / "verdicts.csv")} >= {f"SVM on {name}" for name in SETS}
     assert [row["method"] for row in table(output / "figure1.csv")] == ["svm", "rs", "mrs", "rsvm", "mrsvm", "slmc"]
+
+
+def test_removal_leaves_fewer_vectors_at_every_step(smoke: tuple[Path, Path]) -> None:
+    script, output = smoke
+    if script.parent.name != "garcia2006":
+        pytest.skip("another paper")
+    rows = table(output / "results.csv")
+    found = by(rows, "set", "scaling", "training", "partition", "fold", "step")
+    later = [key for key in found if key[-1] != "0"]
+    assert later
+    for key in later:
+        before = found[(*key[:-1], str(int(key[-1]) - 1))]
+        assert int(found[key]["n_support"]) <= int(before["n_support"])
+    assert {row["set"] for row in table(output / "agreement.csv")} == {row["set"] for row in rows}

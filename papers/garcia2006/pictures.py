@@ -31,6 +31,7 @@ def _evolution(name: str, table: list[Row]) -> Any:
         if steps:
             _curves(accuracy, vectors, steps, style, training)
     _paper_points(accuracy, vectors, settings["paper_evolution"])
+    vectors.plot([0.0], [settings["paper_initial"]], "x", color="black")
     accuracy.set(title=f"{settings['name']}: accuracy", xlabel="factor δ", ylabel="accuracy")
     vectors.set(title="support vectors", xlabel="factor δ (at 0: before removal)", ylabel="vectors")
     for ax in (accuracy, vectors):

@@ -28,7 +28,7 @@ class Task:
 def tasks_of(name: str, smoke: bool) -> list[Task]:
     """Every partition in the scaling that agrees with the paper, trained in both ways; one in each of the others."""
     settings, own = method_of(smoke), SETTINGS["sets"][name]["scaling"]
-    partitions = range(settings["partitions"])
+    partitions = range(SETTINGS["sets"][name].get("partitions", settings["partitions"]))
     chosen = [Task(name, own, training, i, smoke) for training in TRAININGS for i in partitions]
     return chosen + [Task(name, other, "paper", 0, smoke) for other in settings["scalings"] if other != own]
 

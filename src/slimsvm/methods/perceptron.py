@@ -171,8 +171,8 @@ class PrunedPerceptronClassifier(MachineClassifier):
                 self.machine_ = refit(self.machine_, task.points.given, y, task.costs, "squared_hinge")
         if self.tol is not None and not converged:
             warnings.warn(
-                f"{type(self).__name__} made {self.max_iter} updates and ended with a gap above tol={self.tol:g} of ‖W‖² "
-                f"(`history_` and `gap_` tell more). Raise max_iter or tol, scale the data, or take algorithm='mdm'.",
+                f"{type(self).__name__} made {self.max_iter} updates and ended with a gap above tol={self.tol:g} of "
+                f"‖W‖² (see `history_`). Raise max_iter or tol, scale the data, or take algorithm='mdm'.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
