@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slimsvm
 from oracles.paths import PATHS, take
 from slimsvm import PrunedPerceptronClassifier
+from slimsvm.methods.budget import _Budget
 from slimsvm.methods.perceptron import fires
 from slimsvm.optim.hull import Hull
 
@@ -338,6 +339,21 @@ def test_a_small_cache_changes_nothing(moons: Any) -> None:
 def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         small(**options).fit(*moons)
+
+
+def test_ctrl_c_on_a_budget(moons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, real = iter(range(10**9)), _Budget.step
+
+    def interrupted(self: _Budget, m: int) -> bool:
+        if next(made) == 25:
+            raise KeyboardInterrupt
+        return real(self, m)
+
+    monkeypatch.setattr(_Budget, "step", interrupted)
+    model = small(40, sparsity="budget")
+    with pytest.raises(slimsvm.Interrupted):
+        model.fit(*moons)
+    assert 10 < model.n_vectors_ < 40
 
 
 @pytest.mark.parametrize("calls", [1, 4])

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm.exceptions import Interrupted
 from slimsvm.methods.hull_rows import HullRows
 from slimsvm.methods.progress import Progress
-from slimsvm.methods.removal import Perceptron, Training
+from slimsvm.methods.removal import Perceptron, Training, shortest
 from slimsvm.methods.training import Task
 from slimsvm.optim import Status
 from slimsvm.optim.hull import Hull, NearestPoint, nearest_point
@@ -36,14 +37,10 @@ class _Budget:
         self._task, self._rows, self._training = task, rows, training
         self._X, self._costs = task.points.X[chosen], task.costs[chosen]
         self._y = np.ascontiguousarray(task.Y[chosen, c])
-        first = int(np.argmin([self._own(i) for i in range(rows.n)]))
-        self.used = np.array([first], dtype=np.intp)
+        self.used = np.flatnonzero(shortest(task, chosen))
         self.weights = np.ones(1)
-        self.n_iter, self.n_replaced = 0, 0
+        self.n_iter, self.n_replaced, self.status = 0, 0, Status.MAX_ITER
         self._look()
-
-    def _own(self, i: int) -> float:
-        return float(self._task.points.kernel.diagonal(self._X[i : i + 1])[0] + 0.5 / self._costs[i])
 
     def _look(self) -> None:
         """The margins of all samples."""
@@ -92,18 +89,33 @@ class _Budget:
 
 
 def on_budget(task: Task, chosen: NDArray[np.intp], m: int, training: Training, progress: Progress) -> Perceptron:
-    """A perceptron on the samples chosen with at most m of them, an equal part of m for each output."""
+    """A perceptron on the samples chosen with at most m of them, an equal part of m for each output.
+
+    Ctrl-C, once every output has begun, raises `Interrupted` with the perceptron so far.
+    """
     q = task.Y.shape[1]
     rows = HullRows(task.points.kernel, task.points.X[chosen], task.costs[chosen], training.cache_bytes)
-    points = []
-    for c in range(q):
-        part = m // q + (c < m % q)
-        budget = _Budget(task, c, rows, chosen, training)
-        most = part + REPLACEMENTS * part
-        steps = 0
-        while steps < most and budget.step(part):
-            steps += 1
-            progress.tell("class %d of %d, %d vectors, %d replaced", c + 1, q, len(budget.used), budget.n_replaced)
-        status = Status.CONVERGED if steps < most else Status.MAX_ITER
-        points.append(replace(budget.whole, n_iter=budget.n_iter, status=status))
-    return Perceptron(chosen, np.column_stack([point.alpha for point in points]), tuple(points))
+    begun: list[_Budget] = []
+    try:
+        for c in range(q):
+            begun.append(_Budget(task, c, rows, chosen, training))
+            _spend(begun[-1], m // q + (c < m % q), progress)
+    except KeyboardInterrupt:
+        if len(begun) < q:
+            raise
+        raise Interrupted(_perceptron(chosen, begun)) from None
+    return _perceptron(chosen, begun)
+
+
+def _spend(budget: _Budget, m: int, progress: Progress) -> None:
+    """Steps until none gains anything."""
+    for _ in range(m + REPLACEMENTS * m):
+        if not budget.step(m):
+            budget.status = Status.CONVERGED
+            return
+        progress.tell("%d vectors, %d replaced", len(budget.used), budget.n_replaced)
+
+
+def _perceptron(chosen: NDArray[np.intp], budgets: list[_Budget]) -> Perceptron:
+    points = tuple(replace(one.whole, n_iter=one.n_iter, status=one.status) for one in budgets)
+    return Perceptron(chosen, np.column_stack([point.alpha for point in points]), points)

@@ -211,7 +211,7 @@ class PrunedPerceptronClassifier(MachineClassifier):
     def _task(self, X: Any, y: Any, sample_weight: Any) -> training.Task:
         task = training.classification(self, X, y, sample_weight)
         task.points.kernel.require_definite(type(self).__name__)
-        for name in ("full_machine_", "history_"):  # of an earlier fit
+        for name in ("machine_", "full_machine_", "history_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         return task
 

@@ -97,7 +97,7 @@ def train(
 
     try:
         for c in range(Y.shape[1]):
-            first = _shortest(task, chosen) if start is None else start[:, c]
+            first = shortest(task, chosen) if start is None else start[:, c]
             options: dict[str, Any] = {"algorithm": training.algorithm, "tolerance": training.tolerance}
             options |= {"max_iter": training.max_iter, "on_slice": told}
             found.append(nearest_point(rows, np.ascontiguousarray(Y[:, c]), first, **options))
@@ -112,7 +112,7 @@ def _perceptron(chosen: NDArray[np.intp], found: list[NearestPoint]) -> Perceptr
     return Perceptron(chosen, np.column_stack([point.alpha for point in found]), tuple(found))
 
 
-def _shortest(task: Task, chosen: NDArray[np.intp]) -> FloatArray:
+def shortest(task: Task, chosen: NDArray[np.intp]) -> FloatArray:
     """All weight on the sample with the smallest H_ii, the first of equals."""
     own = task.points.kernel.diagonal(task.points.X[chosen]) + 0.5 / task.costs[chosen]
     weights = np.zeros(len(chosen))
