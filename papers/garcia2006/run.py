@@ -7,7 +7,6 @@ by step. Writes results.csv (a row per fold and step), partitions.csv, summary.c
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,9 +22,8 @@ from problems import SETTINGS, rows_of
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sets asked for one after the other, then draw; results of other sets are kept."""
-    options = common.parse_arguments(__doc__, list(SETTINGS["sets"]), argv)
-    output = options.output or (common.cache_folder("garcia2006-smoke") if options.smoke else HERE)
-    output.mkdir(parents=True, exist_ok=True)
+    options = common.argument_parser(__doc__, list(SETTINGS["sets"])).parse_args(argv)
+    output, _ = common.places(options, HERE)
     try:
         for name in [] if options.draw else options.only:
             rows_of(name, options.smoke)
@@ -39,9 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
     """All runs of one set; its rows take the place of older ones in results.csv."""
-    begin = time.perf_counter()
-    rows = [row for found in common.run_all(trials.run, trials.tasks_of(name, smoke), jobs) for row in found]
-    print(f"{name}: {len(rows)} rows, {time.perf_counter() - begin:.0f} s", flush=True)
+    tasks = trials.tasks_of(name, smoke)
+    rows = [row for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)) for row in found]
     others = [row for row in common.read_csv(path) if row["set"] != name]
     order = list(SETTINGS["sets"])
     common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
@@ -49,10 +46,7 @@ def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
 
 def draw(output: Path) -> None:
     """Everything that is made from results.csv."""
-    rows = common.read_csv(output / "results.csv")
-    if not rows:
-        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
-    parts = summary.by_partition(rows)
+    parts = summary.by_partition(common.read_results(output))
     table = summary.summarise(parts)
     common.write_csv(output / "partitions.csv", summary.finals(parts))
     common.write_csv(output / "summary.csv", table)
