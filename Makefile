@@ -29,6 +29,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/compress.py
 	$(BIN)/python benchmarks/perceptron.py
+	$(BIN)/python benchmarks/mirror.py
 
 # The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help
 papers: $(VENV)/installed-papers
@@ -42,7 +43,7 @@ sanitize: $(VENV)/installed-test
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
 	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
-	  tests/contracts
+	  tests/test_mirror_head.py tests/methods/test_programme.py tests/contracts
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/build-tools

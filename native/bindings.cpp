@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "agreement.h"
 #include "hull.h"
 #include "machine.h"
 
@@ -45,6 +46,7 @@ public:
     Plan(const std::string& kernel, bool in_float, bool sparse_rows, Index m, Index p, std::optional<Doubles> points,
          std::optional<Doubles> values, std::optional<Indices> columns, std::optional<Indices> starts,
          const Doubles& gammas, double coef0, double degree, std::optional<Doubles> coef, std::optional<Doubles> start, const Indices& block_sizes,
+         std::optional<Indices> site_points, std::optional<Doubles> site_scales, std::optional<Doubles> site_squares,
          std::optional<Doubles> shift, std::optional<Doubles> scale, std::optional<Doubles> offset)
         : d_(p) {
         slim::Description machine{};
@@ -63,8 +65,10 @@ public:
         } else {
             check_sparse_points(machine, values, columns, starts);
         }
+        if (site_points) check_sites(machine, site_points, site_scales, site_squares);
         if (coef) {
-            require(coef->ndim() == 2 && static_cast<Index>(coef->shape(0)) == m, "coef must be (m, q).");
+            const Index rows = machine.sites > 0 ? machine.sites : m;
+            require(coef->ndim() == 2 && static_cast<Index>(coef->shape(0)) == rows, "coef must be (m, q).");
             machine.coef = coef->data();
             machine.q = static_cast<Index>(coef->shape(1));
             require(machine.q >= 1, "coef must have a column.");
@@ -77,6 +81,7 @@ public:
             }
             require(machine.blocks >= 1 && sum == m, "blocks must sum to the number of points.");
         }
+        require(machine.sites == 0 || (machine.q > 0 && machine.blocks == 1), "sites need coefficients in one block.");
         machine.d = p;
         machine.diagonal = true;
         if (shift) {
@@ -145,6 +150,19 @@ private:
             require(machine.starts[j] <= machine.starts[j + 1], "sparse points: starts must rise.");
         for (Index i = 0; i < stored; ++i)
             require(machine.columns[i] >= 0 && machine.columns[i] < machine.p, "sparse points: a column is out of range.");
+    }
+
+    static void check_sites(slim::Description& machine, const std::optional<Indices>& points,
+                            const std::optional<Doubles>& scales, const std::optional<Doubles>& squares) {
+        require(scales && squares && scales->size() == points->size() && squares->size() == points->size(),
+                "sites must have a scale and a square each.");
+        require(machine.points && points->size() >= 1, "sites need dense points, and there must be one.");
+        machine.sites = static_cast<Index>(points->size());
+        machine.site_points = points->data();
+        machine.site_scales = scales->data();
+        machine.site_squares = squares->data();
+        for (Index s = 0; s < machine.sites; ++s)
+            require(machine.site_points[s] >= 0 && machine.site_points[s] < machine.m, "a site is at no point.");
     }
 
     slim::DenseRows dense(const Data& x) const {
@@ -228,6 +246,20 @@ void copy_state(const slim::Hull& hull, const Output& alpha, const Output& margi
     std::copy_n(hull.margins(), hull.size(), static_cast<double*>(margins.data()));
 }
 
+using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Counts = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void agreement(const Floats& a, const Floats& b, const std::optional<Weights>& weights, const Counts& counts,
+               int threads) {
+    const std::size_t n = a.shape(1);
+    require(b.shape(1) == n && (!weights || weights->shape(0) == n), "a, b and weights must be of one width.");
+    require(counts.shape(0) == a.shape(0) && counts.shape(1) == b.shape(0), "counts must be (rows of a, rows of b).");
+    const nb::gil_scoped_release release;
+    slim::agreement(a.data(), static_cast<Index>(a.shape(0)), b.data(), static_cast<Index>(b.shape(0)),
+                    static_cast<Index>(n), weights ? weights->data() : nullptr, counts.data(), threads);
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -235,14 +267,17 @@ NB_MODULE(_native, m) {
     m.doc() = "The compiled core of slimsvm; used through slimsvm._core only.";
     m.attr("instruction_set") = slim::best_instruction_set().name;
     m.def("exp2_seconds", &slim::exp2_seconds, "in_float"_a, "repeats"_a);
+    m.def("agreement", &agreement, "a"_a, "b"_a, "weights"_a.none(), "counts"_a, "threads"_a);
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<const std::string&, bool, bool, Index, Index, std::optional<Doubles>, std::optional<Doubles>,
                       std::optional<Indices>, std::optional<Indices>, const Doubles&, double, double,
-                      std::optional<Doubles>, std::optional<Doubles>, const Indices&, std::optional<Doubles>,
-                      std::optional<Doubles>, std::optional<Doubles>>(),
+                      std::optional<Doubles>, std::optional<Doubles>, const Indices&, std::optional<Indices>,
+                      std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>,
+                      std::optional<Doubles>>(),
              nb::kw_only(), "kernel"_a, "in_float"_a, "sparse_rows"_a, "m"_a, "p"_a, "points"_a.none(),
              "values"_a.none(), "columns"_a.none(), "starts"_a.none(), "gammas"_a, "coef0"_a, "degree"_a,
-             "coef"_a.none(), "start"_a.none(), "block_sizes"_a, "shift"_a.none(), "scale"_a.none(), "offset"_a.none())
+             "coef"_a.none(), "start"_a.none(), "block_sizes"_a, "site_points"_a.none(),
+             "site_scales"_a.none(), "site_squares"_a.none(), "shift"_a.none(), "scale"_a.none(), "offset"_a.none())
         .def("run", &Plan::run)
         .def("run_csr", &Plan::run_csr)
         .def("values", &Plan::values);

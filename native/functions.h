@@ -33,17 +33,40 @@ struct Exp2Table<double> {
 constexpr float Exp2Table<float>::polynomial[];
 constexpr double Exp2Table<double>::polynomial[];
 
+// u = k + r, and Q with P(r) = 1 + r Q(r).
+template <class T>
+struct Exp2Parts {
+    using Table = Exp2Table<T>;
+    Vec<T> shifted, r, q;
+
+    explicit SLIM_INLINE Exp2Parts(Vec<T> u) {
+        u = larger(u, splat<T>(Table::least));
+        shifted = u + splat<T>(Table::round);
+        r = u - (shifted - splat<T>(Table::round));
+        q = splat<T>(Table::polynomial[0]);
+        SLIM_UNROLL
+        for (int i = 1; i < Table::degree; ++i) q = q * r + splat<T>(Table::polynomial[i]);
+    }
+
+    // 2^k · value, for a value whose exponent leaves room.
+    SLIM_INLINE Vec<T> times_power(Vec<T> value) const {
+        using Integer = typename Simd<T>::Integer;
+        return bits<Vec<T>>(bits<Integer>(value) + (bits<Integer>(shifted) << Table::mantissa));
+    }
+};
+
 template <class T>
 inline Vec<T> exp2_vector(Vec<T> u) {
-    using Table = Exp2Table<T>;
-    using Integer = typename Simd<T>::Integer;
-    u = larger(u, splat<T>(Table::least));
-    const Vec<T> shifted = u + splat<T>(Table::round);
-    const Vec<T> r = u - (shifted - splat<T>(Table::round));
-    Vec<T> value = splat<T>(Table::polynomial[0]);
-    SLIM_UNROLL
-    for (int i = 1; i <= Table::degree; ++i) value = value * r + splat<T>(Table::polynomial[i]);
-    return bits<Vec<T>>(bits<Integer>(value) + (bits<Integer>(shifted) << Table::mantissa));
+    const Exp2Parts<T> parts(u);
+    return parts.times_power(parts.q * parts.r + splat<T>(1));
+}
+
+// 2^u − 1 to its last digits where u is near 0: 2^k r Q(r) + (2^k − 1).
+template <class T>
+inline Vec<T> exp2_less_one(Vec<T> u) {
+    const Exp2Parts<T> parts(u);
+    const Vec<T> power = parts.times_power(splat<T>(1));
+    return power * (parts.q * parts.r) + (power - splat<T>(1));
 }
 
 template <class T>

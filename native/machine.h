@@ -22,6 +22,10 @@ struct Description {
     const double* gammas;    // [m]
     Index q;                 // coefficients per point; 0: kernel values are wanted
     const double* coef;      // [m][q]
+    Index sites = 0;             // of a head of distances, which has coef [sites][q] and one block; 0: a head of kernel values
+    const Index* site_points;    // [sites]
+    const double* site_scales;   // [sites], β
+    const double* site_squares;  // [sites], (1 − β)² where k(x, x) = 1, else β² k(z, z)
     const double* start;     // [G q], or [m] without coefficients: what the outputs start from; null: zero
     Index blocks;            // G
     const Index* block_sizes;  // [G]

@@ -42,12 +42,13 @@ public:
         choose_function(machine);
         centre_ = Buffer<T>(has_points_ ? plan_.p : 0, true);  // sparse points may have 2^31 features
         plan_.centre = centre_.get();
-        takes_sparse_rows_ = !has_points_ || (machine.sparse_rows && !machine.shift && is_tame(machine));
+        takes_sparse_rows_ =
+            !has_points_ || (machine.sparse_rows && !machine.shift && machine.sites == 0 && is_tame(machine));
         if (!takes_sparse_rows_) find_centre(machine);
         choose_form(machine);
         place_points(machine);
         has_points_ ? pack_panels(machine) : invert(machine);
-        if (has_points_ && plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 &&
+        if (has_points_ && plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && machine.sites == 0 &&
             plan_.function == Function::exp2)
             pack_few(machine);
     }
@@ -144,7 +145,9 @@ private:
     void choose_form(const Description& machine) {
         plan_.form = Form::dot;
         if (machine.kernel == "laplacian") plan_.form = Form::manhattan;
-        if (machine.kernel == "rbf" && has_points_ && !is_tame(machine)) plan_.form = Form::square;
+        // Distances in feature space are as accurate as those between x and z: near 0 they need differences.
+        const bool differences = machine.sites > 0 || (has_points_ && !is_tame(machine));
+        if (machine.kernel == "rbf" && differences) plan_.form = Form::square;
     }
 
     // Slots: each block of the head begins with a new vector.
@@ -163,15 +166,48 @@ private:
         plan_.block = block_.data();
         bias_ = Buffer<T>(vector * W, true);
         gain_ = Buffer<T>(vector * W, true);
-        coef_ = Buffer<T>(vector * W * plan_.q, true);
         plan_.bias = bias_.get();
         plan_.gain = gain_.get();
+        for (Index j = 0; j < plan_.m; ++j) place_numbers(machine, j);
+        if (machine.sites > 0) return place_sites(machine);
+        coef_ = Buffer<T>(vector * W * plan_.q, true);
         plan_.coef = coef_.get();
         for (Index j = 0; j < plan_.m; ++j) {
-            place_numbers(machine, j);
             for (Index o = 0; o < plan_.q; ++o)
                 coef_[(slot_[j] / W * plan_.q + o) * W + slot_[j] % W] = static_cast<T>(machine.coef[j * plan_.q + o]);
         }
+    }
+
+    // The sites of a head of distances: the i-th of every point lies in the i-th layer of its vector.
+    void place_sites(const Description& machine) {
+        const int W = kernels<T>().lanes;
+        std::vector<Index> depth(static_cast<std::size_t>(plan_.m), 0);
+        layers_.assign(static_cast<std::size_t>(plan_.vectors + 1), 0);
+        for (Index s = 0; s < machine.sites; ++s) {
+            const Index point = machine.site_points[s];
+            Index& deepest = layers_[slot_[point] / W + 1];
+            deepest = std::max(deepest, ++depth[point]);
+        }
+        for (Index v = 0; v < plan_.vectors; ++v) layers_[v + 1] += layers_[v];
+        const Index slots = layers_[plan_.vectors] * W;
+        coef_ = Buffer<T>(slots * plan_.q, true);
+        scale_ = Buffer<T>(slots, true);
+        square_ = Buffer<T>(slots, true);
+        std::fill(depth.begin(), depth.end(), 0);
+        for (Index s = 0; s < machine.sites; ++s) {
+            const Index slot = slot_[machine.site_points[s]];
+            const Index layer = layers_[slot / W] + depth[machine.site_points[s]]++;
+            scale_[layer * W + slot % W] = static_cast<T>(-2 * machine.site_scales[s]);
+            square_[layer * W + slot % W] = static_cast<T>(machine.site_squares[s]);
+            for (Index o = 0; o < plan_.q; ++o)
+                coef_[(layer * plan_.q + o) * W + slot % W] = static_cast<T>(machine.coef[s * plan_.q + o]);
+        }
+        plan_.coef = coef_.get();
+        plan_.layers = layers_.data();
+        plan_.scale = scale_.get();
+        plan_.square = square_.get();
+        plan_.own_gain = static_cast<T>(factor(machine, 0));
+        plan_.own_bias = bias_[slot_[0]];
     }
 
     // Bias and gain of one point.
@@ -264,8 +300,8 @@ private:
 
     Packed<T> plan_{};
     bool has_points_, takes_sparse_rows_ = false;
-    std::vector<Index> slot_, block_;
-    Buffer<T> centre_, panels_, bias_, gain_, coef_, few_;
+    std::vector<Index> slot_, block_, layers_;
+    Buffer<T> centre_, panels_, bias_, gain_, coef_, scale_, square_, few_;
     std::vector<Index> feature_, entry_start_, entry_slot_;
     std::vector<T> entry_value_;
 };

@@ -37,6 +37,11 @@ struct Packed {
     const T* gain;        // [vectors W]
     const T* coef;        // [vectors][q][W], zero in padding
     const Index* block;   // [vectors], the head's block of each vector
+    // A head of distances has its sites in layers, vector by vector: a point is in as many as it has sites. Otherwise null.
+    const Index* layers;  // [vectors + 1], where the layers of each vector begin; coef is [layers][q][W] then
+    const T* scale;       // [layers][W], −2β
+    const T* square;      // [layers][W]: d² = scale · k + square + k(x, x), or scale · (k − 1) + square if k(x, x) is 1
+    T own_gain, own_bias;  // u of x against itself is own_gain ‖x‖² + own_bias
     const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; else null
 };
 
@@ -90,12 +95,18 @@ struct Move {
     const double* other;
 };
 
+// counts[r][stride]: for each of the rows a[r][n] and of the columns b[c][n], the sum of weights[i] (1 each where null)
+// over a[r][i] + b[c][i] > 0. It is added to.
+using Agreement = void (*)(const float* a, Index rows, const float* b, Index columns, Index n, const float* weights,
+                           double* counts, Index stride);
+
 struct InstructionSet {
     const char* name;
     Kernels<float> f32;
     Kernels<double> f64;
     // Moves the margins D [n]; the place of the smallest, the first of equals.
     Index (*move)(const Move&, double* margins, Index n);
+    Agreement agreement;
 };
 
 extern const InstructionSet baseline;

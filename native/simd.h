@@ -4,6 +4,7 @@
 // linkage: an inline function shared between two of them could be taken from the wrong one by the linker.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -165,6 +166,54 @@ inline V larger(V a, V b) {
     return a;
 }
 #endif
+
+// √a lane by lane.
+#if defined(__AVX512F__)
+inline FloatVector square_root(FloatVector a) { return bits<FloatVector>(_mm512_sqrt_ps(bits<__m512>(a))); }
+inline DoubleVector square_root(DoubleVector a) { return bits<DoubleVector>(_mm512_sqrt_pd(bits<__m512d>(a))); }
+#elif defined(__AVX2__)
+inline FloatVector square_root(FloatVector a) { return bits<FloatVector>(_mm256_sqrt_ps(bits<__m256>(a))); }
+inline DoubleVector square_root(DoubleVector a) { return bits<DoubleVector>(_mm256_sqrt_pd(bits<__m256d>(a))); }
+#elif defined(SLIM_X86)
+inline FloatVector square_root(FloatVector a) { return bits<FloatVector>(_mm_sqrt_ps(bits<__m128>(a))); }
+inline DoubleVector square_root(DoubleVector a) { return bits<DoubleVector>(_mm_sqrt_pd(bits<__m128d>(a))); }
+#elif defined(__aarch64__)
+inline FloatVector square_root(FloatVector a) { return bits<FloatVector>(vsqrtq_f32(bits<float32x4_t>(a))); }
+inline DoubleVector square_root(DoubleVector a) { return bits<DoubleVector>(vsqrtq_f64(bits<float64x2_t>(a))); }
+#else
+template <class V>
+inline V square_root(V a) {
+    for (unsigned i = 0; i < sizeof(V) / sizeof(a[0]); ++i) a[i] = std::sqrt(a[i]);
+    return a;
+}
+#endif
+
+// count + 1 in the lanes where a > 0.
+inline Int32Vector count_positive(Int32Vector count, FloatVector a) {
+#if defined(__AVX512F__)
+    const __mmask16 above = _mm512_cmp_ps_mask(bits<__m512>(a), _mm512_setzero_ps(), _CMP_GT_OQ);
+    const __m512i old = bits<__m512i>(count);
+    return bits<Int32Vector>(_mm512_mask_sub_epi32(old, above, old, _mm512_set1_epi32(-1)));
+#elif defined(__GNUC__) || defined(__clang__)
+    return count - (a > FloatVector{});  // a comparison is −1 where it holds
+#else
+    for (int i = 0; i < Simd<float>::W; ++i) count[i] += a[i] > 0 ? 1 : 0;
+    return count;
+#endif
+}
+
+// sum + weight in the lanes where a > 0.
+inline FloatVector add_where_positive(FloatVector sum, FloatVector a, FloatVector weight) {
+#if defined(__AVX512F__)
+    const __mmask16 above = _mm512_cmp_ps_mask(bits<__m512>(a), _mm512_setzero_ps(), _CMP_GT_OQ);
+    return bits<FloatVector>(_mm512_mask_add_ps(bits<__m512>(sum), above, bits<__m512>(sum), bits<__m512>(weight)));
+#elif defined(__GNUC__) || defined(__clang__)
+    return sum + bits<FloatVector>(bits<Int32Vector>(weight) & (a > FloatVector{}));
+#else
+    for (int i = 0; i < Simd<float>::W; ++i) sum[i] += a[i] > 0 ? weight[i] : 0;
+    return sum;
+#endif
+}
 
 template <class T>
 inline Vec<T> absolute(Vec<T> a) {

@@ -139,9 +139,12 @@ def test_one_set_alone_keeps_the_others(smoke: tuple[Path, Path], rows: Rows) ->
 
 
 def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_data: object, tmp_path: Path) -> None:
-    some = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}, "garcia2006": {"heart", "sonar"}}[
-        smoke[0].parent.name
-    ]
+    some = {
+        "suttorp2007": {"spambase", "connect4"},
+        "wu2005": {"titanic"},
+        "garcia2006": {"heart", "sonar"},
+        "chen2002": {"ripley"},
+    }[smoke[0].parent.name]
     done = run(smoke[0], "--smoke", "--jobs", "2", "--only", ",".join(some), "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert {row["set"] for row in table(tmp_path / "results.csv")} == some

@@ -207,6 +207,49 @@ struct Sums {
     }
 };
 
+// A head of distances: lanes[row][q] += d(x, βz) × coefficients over the sites of each vector of points.
+template <class K, class T>
+struct Distances {
+    const Packed<T>& plan;
+    const Rows<T>& rows;
+    Vec<T>* lanes;
+    double* sums;
+    Index held = 0;  // layers in the lanes
+
+    template <int V>
+    void take(Index vector, Arguments<T> source) {
+        for (int v = 0; v < V; ++v) {
+            if (held >= kLanePoints) close();
+            if (held == 0)
+                for (Index i = 0; i < rows.n * plan.q; ++i) lanes[i] = splat<T>(0);
+            add(vector + v, source.from(v));
+            held += plan.layers[vector + v + 1] - plan.layers[vector + v];
+        }
+    }
+
+    void add(Index vector, Arguments<T> source) {
+        constexpr int W = Simd<T>::W;
+        const K kernel(plan.degree);
+        const bool scaled = plan.form != Form::dot;
+        const Vec<T> gain = load<T>(plan.gain + vector * W), zero = splat<T>(0);
+        for (Index r = 0; r < rows.n; ++r) {
+            const Vec<T> u = scaled ? source(r, 0) * gain : source(r, 0);
+            const Vec<T> k = is_exp2<K> ? exp2_less_one<T>(u) : kernel(u);
+            const Vec<T> own = is_exp2<K> ? zero : kernel(splat<T>(plan.own_gain * rows.norms[r] + plan.own_bias));
+            for (Index l = plan.layers[vector]; l < plan.layers[vector + 1]; ++l) {
+                const Vec<T> square = load<T>(plan.scale + l * W) * k + load<T>(plan.square + l * W) + own;
+                const Vec<T> d = square_root(larger(zero, square));  // a NaN stays one
+                for (Index o = 0; o < plan.q; ++o) lanes[r * plan.q + o] += d * load<T>(plan.coef + (l * plan.q + o) * W);
+            }
+        }
+    }
+
+    void close() {
+        if (held > 0) empty_lanes<T>(plan, 0, rows.n, lanes, sums);
+        held = 0;
+    }
+};
+
 // Kernel values as they are, [n][m].
 template <class K, class T, class Out>
 struct Values {
@@ -355,6 +398,7 @@ struct SumRows {
     template <class K>
     void run() const {
         Scratch<T> s(scratch, rows.n);
+        if (plan.layers) return meet<K, T>(plan, rows, s.u, Distances<K, T>{plan, rows, s.lanes, sums});
         meet<K, T>(plan, rows, s.u, Sums<K, T>{plan, rows.n, s.lanes, sums});
     }
 };

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
+    from slimsvm.methods.mirror import MirrorPointClassifier
     from slimsvm.methods.perceptron import PrunedPerceptronClassifier
     from slimsvm.methods.reduced_set import ReducedSetClassifier
     from slimsvm.methods.reduced_svm import ReducedSVC
@@ -32,6 +33,7 @@ __all__ = [
     "FormatError",
     "Interrupted",
     "KernelMachine",
+    "MirrorPointClassifier",
     "PrunedPerceptronClassifier",
     "ReducedSVC",
     "ReducedSetClassifier",
@@ -58,6 +60,7 @@ _HOMES = {
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
+    "methods.mirror": ("MirrorPointClassifier",),
     "methods.perceptron": ("PrunedPerceptronClassifier",),
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),

@@ -40,6 +40,8 @@ else:
     available = True
     instruction_set = _native.instruction_set
 
+Sites = tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]
+
 SMALL_WORK = 4e6  # multiplications below which threads cost more than they give
 SPARSE_DENSITY = 1 / 16  # of points, below which they are evaluated through an inverted index
 LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which sums instead of differences of coordinates lose digits
@@ -57,17 +59,20 @@ def plan(
     input_map: InputMap | None,
     in_float: bool,
     sparse_rows: bool,
+    sites: Sites | None = None,
 ) -> Any:
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
     They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
-    a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
+    a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin. `sites` are
+    those of a head of distances: the point of each, its scale and its square (`Kernel.scaled_squares`).
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
+    parts |= dict(zip(("site_points", "site_scales", "site_squares"), sites or (None, None, None), strict=True))
     thin = is_sparse(points) and input_map is None and points.nnz < SPARSE_DENSITY * m * p
-    if thin and kernel.largest_exponent(points, gammas) > LARGEST_EXPONENT:
+    if thin and (sites or kernel.largest_exponent(points, gammas) > LARGEST_EXPONENT):
         if m * p > DENSE_VALUES:
             return None
         thin = False
@@ -89,7 +94,7 @@ def plan(
         degree=kernel.degree,
         coef=coef,
         start=start,
-        block_sizes=np.array(blocks, dtype=np.int64),
+        block_sizes=np.array(blocks if sites is None else (m,), dtype=np.int64),
         **parts,
     )
 
@@ -101,6 +106,21 @@ def gram(
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
     return out, packed.values(np.ascontiguousarray(X), out, threads(None, out.size * X.shape[1]))
+
+
+def agreement(
+    S: NDArray[np.float32], T: NDArray[np.float32], weights: NDArray[np.float32] | None = None
+) -> NDArray[np.float64]:
+    """counts_rc = Σ_i w_i [S_ri + T_ci > 0], (rows of S, rows of T), of (r, n) and (c, n); w is 1 where left out."""
+    counts = np.empty((len(S), len(T)))
+    if available:
+        _native.agreement(S, T, weights, counts, threads(-1, float(S.size) * len(T)))
+        return counts
+    above = np.empty(S.shape, dtype=bool)
+    for c, row in enumerate(T):
+        np.greater(S + row, 0, out=above)
+        counts[:, c] = np.count_nonzero(above, axis=1) if weights is None else above @ weights.astype(np.float64)
+    return counts
 
 
 def threads(n_jobs: int | None, work: float) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils.validation import _check_sample_weight
 
 from slimsvm.estimator import wrap
 from slimsvm.evaluation import Precision
@@ -17,9 +18,13 @@ from slimsvm.importers.base import Imported
 from slimsvm.importers.terms import training_terms
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import expansion_of
+from slimsvm.methods.mirroring import Limit, Mirrored, mirror_machine
+from slimsvm.methods.mirroring import Settings as MirrorSettings
 from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
 from slimsvm.methods.refit import Labelled
-from slimsvm.methods.sizes import check_distance, resolve_sizes
+from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
+
+Method = Literal["auto", "reduced_set", "mirror"]
 
 
 def compress(
@@ -27,6 +32,7 @@ def compress(
     X: Any = None,
     y: Any = None,
     *,
+    method: Method = "auto",
     n_vectors: Any = None,
     max_distance: float | None = None,
     solver: Solver = "auto",
@@ -41,6 +47,7 @@ def compress(
     n_features: int | None = None,
     n_jobs: int | None = None,
     precision: Precision = "auto",
+    **options: Any,
 ) -> Any:
     """The same model as a fitted estimator that answers faster, with as few vectors as asked for.
 
@@ -63,6 +70,11 @@ def compress(
         Data for new coefficients, as the model itself takes them: a Pipeline's transformers are applied.
     y : (N,) array, default=None
         Their labels, of all classes of the model.
+    method : {"auto", "reduced_set", "mirror"}, default="auto"
+        "auto" is "reduced_set". "mirror" decides by distances from pairs of mirror points (Chen & Chen 2002), with at
+        most `n_vectors` vectors. It looks for pairs among X, data like the training data, that are right about y, or
+        without y about the model's own answers; it takes n_pairs, preimage, choice, search, n_candidates and
+        n_samples of `MirrorPointClassifier` as further keywords. Those from `max_distance` to `C` are not for it.
     n_vectors : int, float or sequence of these, default=None
         The number of vectors, or their share of the model's distinct support vectors. Several sizes give a list of
         estimators, from one run where the solver is incremental.
@@ -139,14 +151,30 @@ def compress(
     settings.check("compress")
     if n_vectors is not None and max_distance is not None:
         raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
+    if method not in get_args(Method):
+        raise ValueError(f"method of compress must be 'auto', 'reduced_set' or 'mirror'. Got {method!r}.")
+    if method != "mirror" and options:
+        raise TypeError(f"compress got an unexpected keyword argument {next(iter(options))!r}.")
     imported = import_model(model, fold=fold, n_features=n_features)
-    data = _labelled(model, imported, X, y, C, sample_weight)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
     def finished(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
         slim = wrap(machine, n_jobs=n_jobs, precision=precision)
         if history is not None:
             slim.history_ = history
         return _with_steps(imported, slim)
+
+    if method == "mirror":
+        if max_distance is not None or C is not None:
+            raise ValueError("max_distance and C of compress are not for method='mirror'. Leave them out.")
+        try:
+            mirrored = _mirrored(imported, X, y, sample_weight, n_vectors, options, rng, verbose)
+        except Interrupted as stop:
+            found: Any = stop.best
+            raise Interrupted(found and finished(found.machine, found.history)) from None
+        made = [finished(one.machine, one.history) for one in mirrored]
+        return made if np.ndim(n_vectors) else made[0]
+    data = _labelled(model, imported, X, y, C, sample_weight)
 
     def refitted(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
         try:
@@ -159,15 +187,14 @@ def compress(
     target = expansion_of(imported.machine)
     distance = None if max_distance is None else check_distance(max_distance, "compress")
     sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     try:
-        made = reduce_machine(
+        reduced = reduce_machine(
             imported.machine, sizes, settings, rng, max_distance=distance, verbose=verbose, target=target
         )
     except Interrupted as stop:
         best: Any = stop.best
         raise Interrupted(best and finished(best.machine, best.history)) from None
-    slims = [refitted(reduced.machine, reduced.history) for reduced in made]
+    slims = [refitted(one.machine, one.history) for one in reduced]
     return slims if np.ndim(n_vectors) else slims[0]
 
 
@@ -180,11 +207,47 @@ def _labelled(model: Any, imported: Imported, X: Any, y: Any, C: Any, sample_wei
         return None
     if y is None:
         raise ValueError("X of compress needs y beside it: coefficients are refitted on labels. Pass both or neither.")
-    for _, step in imported.steps:
-        X = step.transform(X) if hasattr(step, "transform") else X
+    X = _through_steps(imported, X)
     terms = training_terms(model)
     terms = terms if C is None else replace(terms, C=C)
     return Labelled.check(imported.machine, X, y, sample_weight, terms, "compress")
+
+
+def _mirrored(
+    imported: Imported,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    n_vectors: Any,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    verbose: int,
+) -> list[Mirrored]:
+    """The imported machine by mirror points, found among data that first pass the steps before it."""
+    machine = imported.machine
+    if X is None:
+        raise ValueError("method='mirror' of compress needs X, data like those that the model was trained on.")
+    limits = None
+    if n_vectors is not None:
+        wanted = n_vectors if np.ndim(n_vectors) else [n_vectors]
+        sizes = [resolve_size(one, machine.n_vectors, "compress") for one in wanted]
+        options = {"n_pairs": None, **options, "n_vectors": max(sizes)}
+        limits = [Limit(options["n_pairs"], max(2, size)) for size in sizes]
+    settings = MirrorSettings(**options)
+    settings.check("compress")
+    X = check_array(_through_steps(imported, X), accept_sparse="csr", dtype=np.float64)
+    if X.shape[1] != machine.n_features:
+        raise ValueError(f"X of compress must have {machine.n_features} columns, as the model has. Got {X.shape[1]}.")
+    y = None if y is None else column_or_1d(y)
+    weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    return mirror_machine(machine, X, y, weights, settings, rng, limits=limits, verbose=verbose)
+
+
+def _through_steps(imported: Imported, X: Any) -> Any:
+    """Data as they come out of the steps in front of the machine."""
+    for _, step in imported.steps:
+        X = step.transform(X) if hasattr(step, "transform") else X
+    return X
 
 
 def _with_steps(imported: Imported, slim: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
-from slimsvm.heads import Head, SharedHead
+from slimsvm.heads import Head, MirrorHead, SharedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
 from slimsvm.kernels.geometry import Matrix, check_csr
@@ -47,7 +47,7 @@ class Evaluator:
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
         self.n_sums = self._sums_shape[0] * self._sums_shape[1]
         self.chunk_rows = max(1, CHUNK_VALUES // max(1, self.n_sums))
-        self._row_work = (head.n_points + self._sums_shape[1]) * (self.n_features + 8)
+        self._row_work = (head.n_inputs + self._sums_shape[1]) * (self.n_features + 8)
         self._is_shared = isinstance(head, SharedHead)
         self._plans: dict[tuple[bool, bool], Any] = {}
 
@@ -98,15 +98,42 @@ class Evaluator:
     def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
         points, gammas = self.points, self.gammas
         coef: FloatArray | None = self.head.coef
-        if isinstance(self.kernel, Linear) and self.n_sums * points.shape[1] <= stored_values(points):
+        if (
+            isinstance(self.kernel, Linear)
+            and not self.head.reads_distances
+            and self.n_sums * points.shape[1] <= stored_values(points)
+        ):
             points, gammas, coef = self._weights, None, None
         start = self.head.intercept if self._is_shared else None
         plan = _core.plan(
-            self.kernel, points, gammas, coef, start, self.head.blocks, self.input_map, in_float, for_sparse
+            self.kernel,
+            points,
+            gammas,
+            coef,
+            start,
+            self.head.blocks,
+            self.input_map,
+            in_float,
+            for_sparse,
+            self._sites,
         )
         plan = NO_PLAN if plan is None else plan
         self._plans[in_float, for_sparse] = plan
         return plan
+
+    @cached_property
+    def _sites(self) -> _core.Sites | None:
+        """What a head of distances reads: the points of its sites, their scales β, and what d² has beside x."""
+        if not isinstance(self.head, MirrorHead):
+            return None
+        places = np.array(self.head.places, dtype=np.intp)
+        return places, self.head.scale, self.kernel.scaled_squares(self.points, places, self.head.scale)
+
+    def _inputs(self, rows: Matrix) -> FloatArray:
+        """What the head reads of each row, (n, n_inputs), in plain NumPy."""
+        if self._sites is None:
+            return self.kernel.gram_numpy(rows, self.points, self.gammas)
+        return self.kernel.feature_distance(rows, self.points, *self._sites[:2])
 
     @cached_property
     def _weights(self) -> FloatArray:
@@ -129,10 +156,12 @@ class Evaluator:
         """
         if is_sparse(self.points) or not self.head.n_points:
             return False
+        if self.head.reads_distances and self.kernel.geometry == "dot":  # they cancel near the points
+            return False
         eps = float(np.finfo(np.float32).eps)
         least, most = FLOAT32_RANGE
         probes = self.points[:: max(1, self.head.n_points // PROBES)]
-        K = self.kernel.gram_numpy(probes, self.points, self.gammas)
+        K = self._inputs(probes)
         coef = np.abs(self.head.coef)
         sizes_fit = max(np.abs(K).max(), np.abs(self.points).max(), coef.max()) < most
         if not sizes_fit or coef[coef > 0].min(initial=1.0) < least:
@@ -146,13 +175,13 @@ class Evaluator:
 
     def _numpy_scores(self, X: Matrix, first_row: int) -> FloatArray:
         sums = np.empty((X.shape[0], *self._sums_shape))
-        step = max(1, BLOCK_VALUES // max(1, self.head.n_points))
+        step = max(1, BLOCK_VALUES // max(1, self.head.n_inputs))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             _check_finite(rows, first_row + np.arange(start, start + rows.shape[0]))
             if self.input_map is not None:
                 rows = self.input_map.apply(rows)
-            K = self.kernel.gram_numpy(rows, self.points, self.gammas)
+            K = self._inputs(rows)
             for g, block in enumerate(self._block_slices):
                 sums[start : start + step, g] = K[:, block] @ self.head.coef[block]
         return self.head.combine(sums)

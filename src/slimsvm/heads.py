@@ -1,7 +1,8 @@
 """Heads: what a machine does with its kernel values k = [k(z_1, x), …, k(z_m, x)].
 
-Every head here is *blocked*: the points fall into consecutive blocks, each block forms its own weighted sums of kernel
-values, and `combine` turns these sums into scores. The compiled core needs to know no more of a head than that.
+Every head here is *blocked*: what it reads falls into consecutive blocks, each block forms its own weighted sums, and
+`combine` turns these sums into scores. Heads read kernel values; a `MirrorHead` reads distances in feature space, which
+are made of kernel values first. The compiled core needs to know no more of a head than that.
 
 Symbols: m points, G blocks, q coefficients per point, s scores per sample, n samples.
 """
@@ -24,6 +25,7 @@ class Head(Record):
     """The contract of a head."""
 
     name: ClassVar[str]
+    reads_distances: ClassVar[bool] = False  # in feature space, in place of kernel values
     gives_pairs: ClassVar[bool] = False  # a score per pair of classes, positive for the first of the pair
 
     coef: FloatArray
@@ -35,6 +37,11 @@ class Head(Record):
         return len(self.coef)
 
     @property
+    def n_inputs(self) -> int:
+        """The numbers that the head reads per sample: a kernel value per point, unless it says otherwise."""
+        return len(self.coef)
+
+    @property
     def n_scores(self) -> int:
         """s, the scores per sample."""
         return len(self.intercept)
@@ -42,14 +49,14 @@ class Head(Record):
     @property
     @abstractmethod
     def blocks(self) -> tuple[int, ...]:
-        """The number of points in each block, in order; they sum to m."""
+        """The number of inputs in each block, in order; they sum to `n_inputs`, which is m but for distances."""
 
     @abstractmethod
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (n, s) from the sums (n, G, q), where sums[:, g] = K[:, block g] @ coef[block g]."""
 
     def scores(self, K: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores (n, s) from kernel values K (n, m): the plain statement of what the core computes."""
+        """Scores (n, s) from kernel values, or distances, K (n, n_inputs): plainly what the core computes."""
         edges = np.cumsum((0, *self.blocks))
         sums = [K[:, a:b] @ self.coef[a:b] for a, b in itertools.pairwise(edges)]
         return self.combine(np.stack(sums, axis=1))
@@ -72,7 +79,7 @@ class SharedHead(Head):
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        return (self.n_points,)
+        return (self.n_inputs,)
 
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(sums[:, 0] + self.intercept)
@@ -91,6 +98,38 @@ class PairsHead(SharedHead):
 
     name: ClassVar[str] = "pairs"
     gives_pairs: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class MirrorHead(SharedHead):
+    """Distances in feature space: score_c = Σ_s coef_sc ‖φ(x) − β_s φ(z_places[s])‖ + intercept_c, over sites s.
+
+    A pair of mirror points (v, βu) has two sites, v with scale 1 and u with scale β, of opposite coefficients. A point
+    that several pairs share is one point, with one kernel value; its sites of equal scale are one site.
+    """
+
+    name: ClassVar[str] = "mirror"
+    reads_distances: ClassVar[bool] = True
+    places: tuple[int, ...]
+    scale: FloatArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "places", tuple(int(place) for place in self.places))
+        object.__setattr__(self, "scale", frozen_array(self.scale))
+        if not np.isfinite(self.scale).all():
+            raise ValueError("scale of MirrorHead must be finite.")
+        if not self.places or len(self.places) != self.n_inputs or self.scale.shape != (self.n_inputs,):
+            raise ValueError(
+                f"MirrorHead needs a place and a scale for each of its sites, of which there is at least one. Got "
+                f"{self.n_inputs} rows of coef, {len(self.places)} places and scale {self.scale.shape}."
+            )
+        if sorted(set(self.places)) != list(range(len(set(self.places)))):
+            raise ValueError("places of MirrorHead must name every point from 0 to the last one.")
+
+    @property
+    def n_points(self) -> int:
+        return max(self.places) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +182,7 @@ class PairwiseHead(Head):
         return PairsHead(coef, self.intercept)
 
 
-HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead)}
+HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead, MirrorHead)}
 
 
 @lru_cache(maxsize=64)

@@ -73,6 +73,13 @@ class KernelMachine(Record):
                 f"input_map of KernelMachine must give {points.shape[1]} features, the width of the points. "
                 f"It gives {self.input_map.n_features_out}."
             )
+        if self.head.reads_distances:
+            self.kernel.require_definite(f"A {self.head.name} head")
+            if self.gammas is not None:
+                raise ValueError(
+                    f"gammas of KernelMachine do not go with a {self.head.name} head: points of several "
+                    f"widths have no feature space in common."
+                )
         self._check_answer()
 
     def _check_answer(self) -> None:

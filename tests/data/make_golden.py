@@ -18,7 +18,7 @@ from scipy import sparse
 from slimsvm import _container, storage
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, PairsHead, PairwiseHead
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Linear, Polynomial, Rbf
 from slimsvm.kernels import Sigmoid as SigmoidKernel
@@ -75,6 +75,12 @@ def machines() -> dict[str, KernelMachine]:
         "matrix-map": KernelMachine(Polynomial(0.5, 1.0, 3.0), Z, linear_head(5), Value(), input_map=matrix),
         "gammas": KernelMachine(Rbf(1.0), Z, linear_head(5), Value(), gammas=np.abs(numbers(5, seed=7))),
         "isotonic": KernelMachine(Rbf(0.5), Z, linear_head(5), Classes(two.astype(np.uint8)), calibration=isotonic),
+        "mirror": KernelMachine(
+            Polynomial(0.5, 1.0, 2.0),
+            Z,
+            MirrorHead(numbers(7, 3, seed=2), numbers(3, seed=3) / 4, (0, 1, 2, 3, 4, 0, 2), numbers(7, seed=9) + 1),
+            Classes(three),
+        ),
         "empty": KernelMachine(Rbf(0.5), np.zeros((0, 3)), LinearHead(np.zeros((0, 1)), [0.5]), Value()),
     }
 

@@ -17,7 +17,7 @@ from slimsvm.kernels import Polynomial, Rbf
 from slimsvm.machine import KernelMachine
 from slimsvm.methods import incremental
 from slimsvm.methods.expansion import Expansion, expansion_of
-from slimsvm.methods.incremental import Incremental, Search, _Residual, first_step
+from slimsvm.methods.incremental import Incremental, Residual, Search, first_step
 from slimsvm.methods.starts import random
 
 moved = pytest.mark.parametrize("kernel", MOVED)
@@ -30,11 +30,11 @@ def grown(target: Expansion, m: int, search: Search = "irprop", seed: int = 0) -
     return run
 
 
-def residual(kernel: str, form: tuple[int, bool], m: int) -> tuple[Any, Expansion, _Residual]:
+def residual(kernel: str, form: tuple[int, bool], m: int) -> tuple[Any, Expansion, Residual]:
     """What m vectors, with coefficients of any kind, leave of a machine."""
     machine = parent(kernel, *form, n=9)
     target, rng = expansion_of(machine), np.random.default_rng(3)
-    left = _Residual(target)
+    left = Residual(target)
     for j in range(m):
         left.add(rng.normal(size=3), rng.normal(size=(j + 1, form[0])))
     return machine, target, left
@@ -113,11 +113,11 @@ def test_a_stuck_fixed_point_is_reported_and_replaced(monkeypatch: pytest.Monkey
     """Ten other starts, then iRprop+ in its place: bounded, reported, and never an error."""
     calls = []
 
-    def lost(self: _Residual, z: Any) -> tuple[float, Any]:
+    def lost(self: Residual, z: Any) -> tuple[float, Any]:
         calls.append(z)
         return 0.0, np.full_like(z, np.nan)
 
-    monkeypatch.setattr(_Residual, "fixed_point", lost)
+    monkeypatch.setattr(Residual, "fixed_point", lost)
     machine = parent("rbf")
     with pytest.warns(ConvergenceWarning, match=r"got stuck from 33 starts, at 3 vectors.*iRprop\+, took their place"):
         slim = compress(machine, n_vectors=3, solver="fixed_point", refine=False, random_state=0)
@@ -127,13 +127,13 @@ def test_a_stuck_fixed_point_is_reported_and_replaced(monkeypatch: pytest.Monkey
 
 
 def test_a_fixed_point_that_is_stuck_once_takes_another_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest, seen = _Residual.fixed_point, []
+    honest, seen = Residual.fixed_point, []
 
-    def lost_at_first(self: _Residual, z: Any) -> tuple[float, Any]:
+    def lost_at_first(self: Residual, z: Any) -> tuple[float, Any]:
         seen.append(z)
         return (0.0, np.full_like(z, np.nan)) if len(seen) == 1 else honest(self, z)
 
-    monkeypatch.setattr(_Residual, "fixed_point", lost_at_first)
+    monkeypatch.setattr(Residual, "fixed_point", lost_at_first)
     run = grown(expansion_of(parent("rbf")), 1, "fixed_point")
     assert run.history[0]["stuck"] == 1
     assert (seen[0] != seen[1]).any()
@@ -142,10 +142,10 @@ def test_a_fixed_point_that_is_stuck_once_takes_another_start(monkeypatch: pytes
 def test_a_fixed_point_never_takes_more_than_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = iter(range(10_000))
 
-    def restless(self: _Residual, z: Any) -> tuple[float, Any]:
+    def restless(self: Residual, z: Any) -> tuple[float, Any]:
         return -1.0 - next(steps), z + 1.0
 
-    monkeypatch.setattr(_Residual, "fixed_point", restless)
+    monkeypatch.setattr(Residual, "fixed_point", restless)
     run = grown(expansion_of(parent("rbf")), 1, "fixed_point")
     assert run.history[0]["n_iter"] == incremental.FIXED_POINT_STEPS
 
@@ -161,7 +161,7 @@ def test_a_residual_that_is_nothing_stops_no_run() -> None:
 def test_a_polynomial_at_the_origin_gives_no_way_and_no_warning() -> None:
     """k(0, 0) = 0 where coef0 is 0."""
     machine = KernelMachine(Polynomial(1.0, 0.0, 3), np.eye(2), LinearHead(np.ones((2, 1)), [0.0]), Value())
-    left = _Residual(expansion_of(machine))
+    left = Residual(expansion_of(machine))
     value, gradient = left.loss(np.zeros(2))
     assert value == 0.0
     assert (gradient == 0.0).all()

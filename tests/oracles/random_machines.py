@@ -11,7 +11,7 @@ from scipy import sparse
 
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, PairsHead, PairwiseHead
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
 from slimsvm.machine import KernelMachine
@@ -33,6 +33,9 @@ KINDS = [
     ("pairwise", 3, "classes"),
     ("pairwise", 4, "classes"),
     ("pairwise", 5, "classes"),
+    ("mirror", 1, "classes"),
+    ("mirror", 1, "inlier"),
+    ("mirror", 3, "classes"),
 ]
 LINEAR_CALIBRATIONS = ("none", "sigmoid", "isotonic", "softmax")
 PAIRWISE_CALIBRATIONS = ("none", "pairwise_sigmoid")
@@ -60,6 +63,9 @@ def random_machine(
     columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS.
     """
     head, outputs, answer = _draw_kind(rng, head, outputs, answer, calibration)
+    if head == "mirror":  # distances need one feature space
+        gammas = False
+        kernel = random_definite_kernel(rng, kernel, 4) if kernel is None or isinstance(kernel, str) else kernel
     m = int(rng.integers(2 * outputs, 25)) if n_vectors is None else n_vectors
     p = int(rng.integers(2, 6)) if n_points_features is None else n_points_features
     made_head = _random_head(rng, head, outputs, m, empty_block)
@@ -87,6 +93,14 @@ def random_kernel(rng: np.random.Generator, name: str | None = None, n_features:
     return cls(**{f.name: drawn[f.name] for f in fields(cls)})  # type: ignore[arg-type]
 
 
+def random_definite_kernel(rng: np.random.Generator, name: str | None = None, n_features: int = 4) -> Kernel:
+    """A kernel with a feature space."""
+    while True:
+        kernel = random_kernel(rng, name, n_features)
+        if kernel.definite:
+            return kernel
+
+
 def random_points(rng: np.random.Generator, n: int, d: int, as_sparse: bool = False) -> Any:
     """Standard normal rows; as CSR, with half of the entries zero."""
     X = rng.normal(size=(n, d))
@@ -108,6 +122,7 @@ def _draw_kind(
         kind
         for kind in KINDS
         if all(wish is None or wish == has for wish, has in zip(wishes, kind, strict=True))
+        and (head == "mirror" or kind[0] != "mirror")  # not every kernel goes with it
         and (calibration is None or calibration in calibrations_of(kind[0], kind[2]))
     ]
     if not fitting:
@@ -124,7 +139,13 @@ def calibrations_of(head: str, answer: str) -> tuple[str, ...]:
 
 def _random_head(
     rng: np.random.Generator, head: str, outputs: int, m: int, empty_block: bool
-) -> LinearHead | PairsHead | PairwiseHead:
+) -> LinearHead | PairsHead | PairwiseHead | MirrorHead:
+    if head == "mirror":
+        places = [*range(m), *rng.integers(0, m, 1 + m // 2).tolist()]
+        sites = len(places)
+        return MirrorHead(
+            rng.normal(size=(sites, outputs)), rng.normal(size=outputs), tuple(places), rng.normal(1.0, 0.5, sites)
+        )
     if head == "linear":
         return LinearHead(rng.normal(size=(m, outputs)), rng.normal(size=outputs))
     pairs = outputs * (outputs - 1) // 2

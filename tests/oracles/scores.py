@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from oracles.kernels import Vector, dot, rows, value
+from oracles.kernels import Vector, dot, manhattan_distance, rows, squared_distance, value
 
 
 def mapped(input_map: Any, x: Vector) -> Vector:
@@ -43,11 +43,12 @@ HEAD_SCORES: dict[str, Callable[[Vector, list[Vector], Vector, Any], Vector]] = 
     "linear": linear_scores,
     "pairs": linear_scores,
     "pairwise": pairwise_scores,
+    "mirror": linear_scores,
 }
 
 
 def head_scores(head: Any, K: Any) -> list[Vector]:
-    """The scores of every row of kernel values K (n, m)."""
+    """The scores of every row of kernel values, or of a mirror head's distances, K (n, m)."""
     coef, intercept = head.coef.tolist(), head.intercept.tolist()
     return [HEAD_SCORES[head.name](k, coef, intercept, head.blocks) for k in rows(K)]
 
@@ -58,9 +59,25 @@ def scores(machine: Any, X: Any) -> list[Vector]:
     if machine.input_map is not None:
         data = [mapped(machine.input_map, x) for x in data]
     points = rows(machine.points)
+    if machine.head.name == "mirror":
+        return head_scores(machine.head, [distances(machine, x, points) for x in data])
     widths = [None] * len(points) if machine.gammas is None else machine.gammas.tolist()
     K = [[value(machine.kernel, x, z, g) for z, g in zip(points, widths, strict=True)] for x in data]
     return head_scores(machine.head, K)
+
+
+def distances(machine: Any, x: Vector, points: list[Vector]) -> Vector:
+    """‖φ(x) − β φ(z)‖ for the sites of a mirror head."""
+    kernel, result = machine.kernel, []
+    for place, beta in zip(machine.head.places, machine.head.scale.tolist(), strict=True):
+        z = points[place]
+        if kernel.name in ("rbf", "laplacian"):
+            t = squared_distance(x, z) if kernel.name == "rbf" else manhattan_distance(x, z)
+            square = (1.0 - beta) ** 2 - 2.0 * beta * math.expm1(-kernel.gamma * t)
+        else:
+            square = math.fsum([value(kernel, x, x), -2.0 * beta * value(kernel, x, z), beta**2 * value(kernel, z, z)])
+        result.append(math.sqrt(max(square, 0.0)))
+    return result
 
 
 def size(machine: Any, X: Any) -> float:
@@ -72,6 +89,7 @@ def size(machine: Any, X: Any) -> float:
     longest = [max((math.sqrt(dot(v, v)) for v in vectors), default=0.0) for vectors in (data, rows(machine.points))]
     kernel, gammas = machine.kernel, machine.gammas
     gamma = kernel.gamma if gammas is None else max(gammas.tolist(), default=0.0)
-    reach = gamma * longest[0] * longest[1] + abs(kernel.coef0)
+    lengths = (max(longest), max(longest)) if machine.head.name == "mirror" else longest  # k(x, x) and k(z, z) too
+    reach = gamma * lengths[0] * lengths[1] + abs(kernel.coef0)
     highest = {"linear": reach, "poly": reach**kernel.degree}.get(kernel.name, 1.0)
     return max(total * max(1.0, highest), 1e-300)

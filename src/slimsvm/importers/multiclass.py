@@ -28,13 +28,20 @@ def import_one_vs_rest(model: Any, request: Request) -> Imported:
         raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine answers with one class.")
     labels = checks.labels(model)
     members = _members(model, request, 1 if len(labels) == 2 else len(labels))
+    answer = Classes(labels, (1, 0) if len(labels) == 2 else ())
+    return Imported(one_vs_rest(members, answer, _calibration(model, members)))
+
+
+def one_vs_rest(
+    members: Sequence[KernelMachine], answer: Classes, calibration: Calibration | None = None
+) -> KernelMachine:
+    """The machine of binary ones of the same kernel family, each for a class against the rest, on shared points."""
     points, gammas, places = merge([(machine.points, _gammas(machine)) for machine in members])
     coef = np.zeros((points.shape[0], len(members)))
     for column, (machine, rows) in enumerate(zip(members, places, strict=True)):
         np.add.at(coef[:, column], rows, machine.head.coef[:, 0])
     head = LinearHead(coef, np.concatenate([machine.head.intercept for machine in members]))
-    answer = Classes(labels, (1, 0) if len(labels) == 2 else ())
-    return Imported(_shared(members, points, gammas, head, answer, _calibration(model, members)))
+    return _shared(members, points, gammas, head, answer, calibration)
 
 
 def import_one_vs_one(model: Any, request: Request) -> Imported:

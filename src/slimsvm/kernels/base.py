@@ -82,6 +82,29 @@ class Kernel(Record):
         own = geometry.row_norms(X) if self.geometry == "dot" else np.zeros(X.shape[0])
         return self.profile(own, self.gamma if gammas is None else gammas).astype(_common_dtype(X, X), copy=False)
 
+    def shortfall(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 − k of a radial kernel to its last digits, also where k is nearly 1."""
+        raise NotImplementedError(f"The {self.name} kernel is not radial.")
+
+    def feature_distance(
+        self, X: Matrix, Z: Matrix, places: NDArray[np.intp], scale: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """D_is = ‖φ(x_i) − β_s φ(z_places[s])‖, (n, s): the distances in feature space from scaled points.
+
+        d² = k(x, x) − 2β k(x, z) + β² k(z, z); for radial kernels (1 − β)² + 2β (1 − k), which does not cancel near z.
+        """
+        t = self._quantity(X, Z)
+        if self.geometry == "dot":
+            square = self.diagonal(X)[:, None] - 2.0 * scale * self.profile(t, self.gamma)[:, places]
+        else:
+            square = 2.0 * scale * self.shortfall(t)[:, places]
+        square += self.scaled_squares(Z, places, scale)
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    def scaled_squares(self, Z: Matrix, places: NDArray[np.intp], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What d² of `feature_distance` has beside what depends on x, (s,)."""
+        return np.asarray((1.0 - scale) ** 2 if self.geometry != "dot" else scale**2 * self.diagonal(Z)[places])
+
     def input_gradient(
         self, X: Matrix, Z: Matrix, W: NDArray[Any], gammas: NDArray[np.float64] | None = None
     ) -> NDArray[Any]:

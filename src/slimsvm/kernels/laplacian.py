@@ -24,5 +24,9 @@ class Laplacian(WidthKernel):
             power = -gamma * t
         return np.asarray(np.exp(power, out=power))
 
+    def shortfall(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            return np.asarray(-np.expm1(-self.gamma * t))
+
     def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
         return -gamma * self.profile(t, gamma)

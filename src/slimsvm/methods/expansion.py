@@ -207,6 +207,11 @@ def expansion_of(machine: KernelMachine) -> Expansion:
             "A machine that mixes widths cannot be reduced: its points have no feature space in common. If it is made "
             "of several models, fit them with one number for gamma."
         )
+    if machine.head.reads_distances:
+        raise UnsupportedModelError(
+            f"A machine with a {machine.head.name} head has no expansion in feature space: it reads distances. Reduce "
+            f"the machine that it was made of."
+        )
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
     X, A, counts = merged(machine.points, np.asarray(head.coef))
     kind = Expansion if machine.kernel.definite else ValueExpansion
@@ -217,15 +222,20 @@ def merged(X: Any, A: FloatArray) -> tuple[Any, FloatArray, NDArray[np.intp]]:
     """The distinct rows of X in order of appearance, with the sums of their coefficients, where those are not zero, and
     how often each occurs.
     """
-    keys: dict[bytes, int] = {}
-    owner = np.array([keys.setdefault(key, len(keys)) for key in _row_keys(X)], dtype=np.intp)
-    first = np.unique(owner, return_index=True)[1]
+    first, owner = distinct_rows(X)
     total = np.zeros((len(first), A.shape[1]))
     np.add.at(total, owner, A)
     used = total.any(axis=1)
     rows = first[used]
     counts = np.bincount(owner, minlength=len(first))[used]
     return (X if len(rows) == X.shape[0] else X[rows]), total[used], counts
+
+
+def distinct_rows(X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct row of X first appears, in that order, and which of them every row is."""
+    keys: dict[bytes, int] = {}
+    owner = np.array([keys.setdefault(key, len(keys)) for key in _row_keys(X)], dtype=np.intp)
+    return np.unique(owner, return_index=True)[1], owner
 
 
 def _row_keys(X: Any) -> Any:

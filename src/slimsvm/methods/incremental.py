@@ -49,7 +49,7 @@ class Incremental:
         self.target, self.search, self._start, self._batch, self._rng = target, search, start, batch, rng
         self._on_best = on_best
         self._queue: list[FloatArray] = []
-        self._residual = _Residual(target)
+        self._residual = Residual(target)
         self._K = np.zeros((0, 0))
         self._C = np.zeros((0, target.n_outputs))
         self.history: list[dict[str, Any]] = []
@@ -110,18 +110,7 @@ class Incremental:
 
     def _iterate(self, start: FloatArray) -> tuple[FloatArray | None, int]:
         """Where the fixed-point iteration ends, or the better point it began at; None if it loses the residual."""
-        lost = LOST**2 * self.target.scale
-        z, best, best_value, old = start, start, np.inf, np.inf
-        for n_iter in range(1, FIXED_POINT_STEPS + 1):
-            value, onward = self._residual.fixed_point(z)
-            if not np.isfinite(onward).all() or not -value > lost:
-                return None, n_iter
-            if value < best_value:
-                best, best_value = z, value
-            if abs(value - old) < TOLERANCE * self.target.scale:
-                break
-            z, old = onward, value
-        return best, n_iter
+        return self._residual.iterate(start, TOLERANCE * self.target.scale)
 
 
 def first_step(target: Expansion) -> float:
@@ -129,7 +118,7 @@ def first_step(target: Expansion) -> float:
     return 1e-4 * target.width / float(np.sqrt(target.X.shape[1]))
 
 
-class _Residual:
+class Residual:
     """r = Ψ − Ψ′ as points with weights: X with A, and Z with −B."""
 
     def __init__(self, target: Expansion) -> None:
@@ -158,6 +147,25 @@ class _Residual:
         if own <= 0.0:
             return 0.0, np.full_like(z, np.nan)
         return -square / own, self._kernel.balance(z[None], toward, total, square / own)[0]
+
+    def iterate(
+        self, start: FloatArray, tolerance: float, on_best: OnBest | None = None
+    ) -> tuple[FloatArray | None, int]:
+        """The best point of the fixed-point iteration, None if it loses the residual; and the iterations used."""
+        lost = LOST**2 * self._target.scale
+        z, best, best_value, old = start, start, np.inf, np.inf
+        for n_iter in range(1, FIXED_POINT_STEPS + 1):
+            value, onward = self.fixed_point(z)
+            if not np.isfinite(onward).all() or not -value > lost:
+                return None, n_iter
+            if value < best_value:
+                best, best_value = z, value
+                if on_best is not None:
+                    on_best(best)
+            if abs(value - old) < tolerance:
+                break
+            z, old = onward, value
+        return best, n_iter
 
     def _sums(self, z: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
         """Σ_c r_c(z)², k(z, z), and Σ_i S_i x_i (1, p) and Σ_i S_i (1,) with S = k′ ∘ Σ_c r_c A_c."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
-from slimsvm.exceptions import UnsupportedModelError
-from slimsvm.importers import import_model
-from slimsvm.machine import KernelMachine
 from slimsvm.methods import training
 from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
@@ -125,7 +120,8 @@ class ReducedSetClassifier(MachineClassifier):
         distance = None if self.max_distance is None else check_distance(self.max_distance, whose)
         if distance is None:
             resolve_size(self.n_vectors, 1, whose)  # a wrong one is refused before the SVM is trained
-        parent = self._train(X, y, sample_weight)
+        svm = training.svc_of(self) if self.estimator is None else clone(self.estimator)
+        parent = training.parent_of(self, svm, X, y, sample_weight)
         target = expansion_of(parent)
         self.n_support_vectors_ = target.n_points
         sizes = [] if distance is not None else resolve_sizes([self.n_vectors], target.n_points, whose)
@@ -157,28 +153,6 @@ class ReducedSetClassifier(MachineClassifier):
         costs = training.sample_costs(C, X, y, weights, sample_weight)
         used = costs > 0
         self.machine_ = refit(self.machine_, X[used], y[used], costs[used])
-
-    def _train(self, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
-        svm = clone(self.estimator) if self.estimator is not None else self._svc()
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        imported = import_model(svm.fit(X, y, **weights), fold=True)
-        if imported.steps:
-            raise UnsupportedModelError(
-                f"estimator of {type(self).__name__} has steps before its machine that cannot become part of it. "
-                f"Put them before {type(self).__name__} in a Pipeline."
-            )
-        names = vars(self).get("feature_names_in_")
-        return replace(imported.machine, feature_names=None if names is None else tuple(names))
-
-    def _svc(self) -> SVC:
-        return SVC(
-            C=self.C,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            coef0=self.coef0,
-            degree=self.degree,
-            class_weight=self.class_weight,
-        )
 
     def _take(self, found: Reduced) -> None:
         self.machine_ = found.machine

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.svm import SVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Answer
+from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import LinearHead
+from slimsvm.importers import import_model
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.points import Points
@@ -139,10 +142,33 @@ def _with_a_cost(estimator: Any, X: Any, y: NDArray[Any], costs: FloatArray) -> 
     return (X, y, costs) if costs.all() else (X[costs > 0], y[costs > 0], costs[costs > 0])
 
 
+def parent_of(estimator: Any, svm: Any, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
+    """`svm`, unfitted, trained on behalf of an estimator, as a machine with the names of the estimator's features."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    imported = import_model(svm.fit(X, y, **weights), fold=True)
+    if imported.steps:
+        raise UnsupportedModelError(
+            f"estimator of {type(estimator).__name__} has steps before its machine that cannot become part of it. "
+            f"Put them before {type(estimator).__name__} in a Pipeline."
+        )
+    return replace(imported.machine, feature_names=feature_names(estimator))
+
+
+def svc_of(estimator: Any) -> SVC:
+    """An SVC with an estimator's `C`, `kernel`, `gamma`, `coef0`, `degree` and `class_weight`."""
+    names = ("C", "kernel", "gamma", "coef0", "degree", "class_weight")
+    return SVC(**{name: getattr(estimator, name) for name in names})
+
+
+def feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """The names of the features that validation found, if any."""
+    names = vars(estimator).get("feature_names_in_")
+    return None if names is None else tuple(names)
+
+
 def machine_of(
     estimator: Any, points: Points, Z: Any, beta: FloatArray, b: FloatArray, answer: Answer
 ) -> KernelMachine:
     """The machine of trained vectors (about the points' centre) and coefficients, with the names of the features."""
-    names = vars(estimator).get("feature_names_in_")
-    names = None if names is None else tuple(names)
-    return KernelMachine(points.kernel, points.away(Z), LinearHead(beta, b), answer, feature_names=names)
+    head, names = LinearHead(beta, b), feature_names(estimator)
+    return KernelMachine(points.kernel, points.away(Z), head, answer, feature_names=names)
