@@ -1,0 +1,76 @@
+"""Reproduces the experiments of Chen & Chen, "Speeding up SVM decision based on mirror points" (ICPR 2002).
+
+On every split an SVM is trained and mirrored in several ways, with 1 to 20 pairs allowed. Writes results.csv (a row per
+split, method and allowed number of pairs), summary.csv, findings.csv, timing.csv and the pictures.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tools")]
+
+import common
+import pictures
+import summary
+import timing
+import trials
+from problems import SETTINGS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the sets asked for one after the other, then draw; results of other sets are kept."""
+    sets = list(SETTINGS["sets"])
+    options = common.parse_arguments(__doc__, sets, argv)
+    output = options.output or (common.cache_folder("chen2002-smoke") if options.smoke else HERE)
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in [] if options.draw else options.only:
+            run_set(name, options.smoke, output / "results.csv", options.jobs)
+            if name == SETTINGS["timing"]["set"]:
+                common.write_csv(output / "timing.csv", timing.measure(options.smoke))
+        draw(output)
+    except common.MissingDataError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
+    """All runs on one set; its rows take the place of older ones in results.csv."""
+    begin = time.perf_counter()
+    tasks = trials.tasks_of(name, smoke)
+    if tasks:
+        tasks[0].split.data()  # missing data are told before a pool is made
+    rows, told = [], 0.0
+    for done, found in enumerate(common.run_all(trials.run, tasks, jobs), start=1):
+        rows += found
+        spent = time.perf_counter() - begin
+        if spent > told + 30.0 or done == len(tasks):
+            told = spent
+            print(f"{name}: {done} of {len(tasks)} runs, {spent:.0f} s", flush=True)
+    others = [row for row in common.read_csv(path) if row["set"] != name]
+    order = list(SETTINGS["sets"])
+    common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
+
+
+def draw(output: Path) -> None:
+    """Everything that is made from results.csv."""
+    rows = common.read_csv(output / "results.csv")
+    if not rows:
+        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+    table = summary.summarise(rows)
+    common.write_csv(output / "summary.csv", table)
+    findings = summary.findings(table)
+    common.write_csv(output / "findings.csv", findings)
+    for found in findings:
+        print("{set:<10}  {preimage:<8}  {choice:<9}  {vectors:5.1f} vectors  {train:.1f} {test:.1f}".format(**found))
+    pictures.draw_all(table, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
