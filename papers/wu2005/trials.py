@@ -190,6 +190,7 @@ def _sparse_margin(task: Task, X: Any, y: Any) -> list[Made]:
         size_of(task.share, task.support_vectors),
         **_options(task),
         **SETTINGS["slmc"][task.family],
+        solver="lbfgs",
         max_iter=settings_of(task.set, task.place.smoke)["max_iter"],
         random_state=task.split,
     )
