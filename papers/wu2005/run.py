@@ -25,8 +25,6 @@ import trials
 from common import Place, Row
 from problems import SETTINGS, data_of, settings_of
 
-import slimsvm
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sets asked for one after the other, then draw; what results.csv holds already is not run again."""
@@ -55,8 +53,6 @@ def run_set(name: str, place: Place, path: Path, splits: int, jobs: int) -> None
     svms = common.select(rows, set=name, method="svm")
     support = {(row["split"], row["machine"]): row["vectors"] for row in svms}
     families = [family for family in trials.FAMILIES if family != "svm"]
-    if not hasattr(slimsvm, "RelevanceVectorClassifier"):
-        families.remove("rvm")
     rows = run_tasks(name, trials.tasks_of(name, place, families, splits, support), path, jobs)
     write_results(path, combination.combined(rows, name, place))
 
