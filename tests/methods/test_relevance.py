@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -37,11 +37,6 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 def moons() -> Any:
     X, y = make_moons(300, noise=0.25, random_state=0)
     return X, np.array(["left", "right"])[y]
-
-
-@pytest.fixture(scope="module")
-def iris() -> Any:
-    return load_iris(return_X_y=True)
 
 
 def test_few_vectors_and_honest_probabilities(moons: Any) -> None:
