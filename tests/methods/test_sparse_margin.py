@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slimsvm
 from slimsvm import SparseLargeMarginClassifier
 from slimsvm.methods.margin import MarginObjective
+from slimsvm.methods.sparse_search import drawn
 
 WEIGHTS = "starts are drawn from the samples, and a weighted set has other samples than a repeated one"
 EXPECTED = {
@@ -189,3 +190,13 @@ def test_ctrl_c_leaves_the_best_so_far(iris: Any, vectors: Any, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         model.fit(*iris)
     assert model.score(*iris) > 0.9
+
+
+def test_vectors_start_at_different_samples_where_there_are_enough(moons: Any) -> None:
+    X, _ = moons
+    repeated = np.repeat(X[:20], 15, axis=0)
+    for seed in range(5):
+        start = drawn(repeated, 8, np.random.default_rng(seed))
+        assert len(np.unique(start, axis=0)) == 8
+        assert all((row == X).all(axis=1).any() for row in start)
+    assert drawn(np.ones((10, 2)), 4, np.random.default_rng(0)).shape == (4, 2)

@@ -38,6 +38,7 @@ Solver = Literal["auto", "lbfgs", "stochastic"]
 SOLVERS = ("auto", "lbfgs", "stochastic")
 INITS = ("random", "kmeans", "reduced_set")
 CLUSTERED = 20_000  # samples beyond which k-means and the full machine of a reduced set take a sample
+REDRAWN = 20  # times that rows which were drawn already are drawn anew
 PER_CENTRE = 10  # samples for each of the centres of k-means, and 2,000 at least
 DEAR = 5e8  # N m (q m + d): beyond that a step of L-BFGS takes a second, and mini-batches are used
 LOOSE = 1e-6  # of the objective: a duality gap above it, of coefficients that should be exact, is worth a warning
@@ -223,12 +224,25 @@ class _Search:
     def _start(self, job: Job, m: int) -> FloatArray:
         points, n, rng = self.points, self.points.n_points, self.rng
         if self.init == "random":
-            return np.array(dense(points.X[rng.choice(n, m, replace=False)]), dtype=np.float64)
+            return drawn(points.X, m, rng)
         chosen = rng.choice(n, CLUSTERED, replace=False) if n > CLUSTERED else np.arange(n)
         if self.init == "kmeans":
             chosen = chosen[: max(2000, PER_CENTRE * m)]
             return k_means(points.X[chosen], job.costs[chosen], m, rng)
         return _reduced_set(points, job.full(chosen), m, rng)
+
+
+def drawn(X: Any, m: int, rng: np.random.Generator) -> FloatArray:
+    """m rows of X at random; equal ones are drawn again, up to `REDRAWN` times: vectors that coincide never part."""
+    order = rng.permutation(X.shape[0])
+    found = np.array(dense(X[order[:m]]), dtype=np.float64)
+    for turn in range(1, REDRAWN + 1):
+        again = np.setdiff1d(np.arange(m), np.unique(found, axis=0, return_index=True)[1])
+        others = order[turn * m : turn * m + len(again)]
+        if not len(others):
+            break
+        found[again[: len(others)]] = dense(X[others])
+    return found
 
 
 def _reduced_set(points: Points, svm: Any, m: int, rng: np.random.Generator) -> FloatArray:
