@@ -28,6 +28,7 @@ types: $(VENV)/installed-lint
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/compress.py
+	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/mirror.py
 
