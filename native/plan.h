@@ -77,6 +77,13 @@ struct Kernels {
     void (*pack)(const Packed<T>&, const T* rows, Index n, bool in_lanes, T* packed, T* norms);
     // 2^u over an array, in place: the speed of the exponential alone.
     void (*exp2_array)(T* values, Index n);
+    // Early exit (isa/stages.h): kernel values to keep, of rows in tiles and in lanes, and the sums of a stage over them.
+    void (*keep)(const Packed<T>&, const Rows<T>&, T* scratch, const std::int32_t* place, T* kept, Index stride);
+    void (*stage_sums)(const T* kept, Index stride, const std::int32_t* place, Index n, const T* coef, Index vectors,
+                       Index q, double* out);
+    void (*keep_in_lanes)(const Packed<T>&, const T* packed, const T* norms, Index n, Index stride, Index begin,
+                          Index end, T* kept);
+    void (*lane_sums)(const T* kept, Index stride, Index n, const T* coef, Index m, double* out);
 
     // Scratch for a block of n rows, in values of T; it must be aligned to 64 bytes.
     Index scratch(Index n, Index q) const { return (2 * (n > 4 ? n : 4) + n * q) * lanes; }

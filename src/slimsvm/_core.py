@@ -57,12 +57,13 @@ def plan(
     input_map: InputMap | None,
     in_float: bool,
     sparse_rows: bool,
+    stages: dict[str, Any] | None = None,
 ) -> Any:
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
     They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
-    a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin.
+    a NaN. `stages` are those of a head with early exit: out is then its scores (n, q), or counts (n, 1). None where the core has no accurate way: thin points of a radial kernel, far from the origin.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
@@ -91,6 +92,7 @@ def plan(
         start=start,
         block_sizes=np.array(blocks, dtype=np.int64),
         **parts,
+        **(stages or {}),
     )
 
 
