@@ -217,13 +217,18 @@ private:
             const bool copied = !machine.template passes<Source>();
             const Index p = copied ? machine.plan_.p : 0;
             return {Buffer<typename Source::Value>(copied ? machine.map_.width_in() : 0), Buffer<double>(p),
-                    Buffer<T>(block * p), machine.stages_->state(block)};
+                    Buffer<T>(block * p), machine.stages_->state(in_lanes ? block : 0)};
         }
 
         void operator()(State& state, Index begin, Index end) const {
             const T* rows = machine.row_block(source, begin, end - begin, state);
             double* at = out + begin * machine.width();
-            flagged += machine.stages_->run(state.stages, rows, end - begin, in_lanes, at);
+            if (in_lanes) {
+                flagged += machine.stages_->run(state.stages, rows, end - begin, at);
+                return;
+            }
+            for (Index r = 0; r < end - begin; ++r)
+                flagged += machine.stages_->run_one(rows + r * machine.plan_.p, at + r * machine.width());
         }
     };
 

@@ -43,7 +43,6 @@ struct Description {
     const double* offset;    // [p]
     bool diagonal;
     bool sparse_rows;        // rows will come in CSR form: do not centre
-    const double* centre;    // [p], what radial kernels are computed about; null: the mean of the points
     StageDescription stages;  // with these, q is 0 and the outputs are [n][stages.q], or [n][1] counts
 };
 

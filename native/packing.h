@@ -47,8 +47,8 @@ public:
         choose_form(machine);
         place_points(machine);
         has_points_ ? pack_panels(machine) : invert(machine);
-        const bool one_output = (plan_.q == 1 && plan_.blocks == 1) || machine.stages.q == 1;
-        if (has_points_ && plan_.p <= kFewFeatures && one_output && plan_.function == Function::exp2)
+        const bool few = plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && plan_.function == Function::exp2;
+        if (has_points_ && (few || machine.stages.n > 0))
             pack_few(machine);
     }
 
@@ -92,10 +92,6 @@ private:
     // Radial kernels of dense data are computed about the mean of the points.
     void find_centre(const Description& machine) {
         if (machine.kernel != "rbf" && machine.kernel != "laplacian") return;
-        if (machine.centre) {
-            for (Index k = 0; k < plan_.p; ++k) centre_[k] = static_cast<T>(machine.centre[k]);
-            return;
-        }
         std::vector<double> mean(static_cast<std::size_t>(plan_.p), 0.0);
         for (Index j = 0; j < plan_.m; ++j)
             for (Index k = 0; k < plan_.p; ++k)

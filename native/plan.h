@@ -37,7 +37,8 @@ struct Packed {
     const T* gain;        // [vectors W]
     const T* coef;        // [vectors][q][W], zero in padding
     const Index* block;   // [vectors], the head's block of each vector
-    const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; else null
+    const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; with
+                          // early exit, whatever the features, without coefficients; else null
 };
 
 // A block of rows as `pack` leaves it. In tiles of R rows, feature by feature: tile[feature][R]; tiles have `tile_rows`,
@@ -77,13 +78,14 @@ struct Kernels {
     void (*pack)(const Packed<T>&, const T* rows, Index n, bool in_lanes, T* packed, T* norms);
     // 2^u over an array, in place: the speed of the exponential alone.
     void (*exp2_array)(T* values, Index n);
-    // Early exit (isa/stages.h): kernel values to keep, of rows in tiles and in lanes, and the sums of a stage over them.
-    void (*keep)(const Packed<T>&, const Rows<T>&, T* scratch, const std::int32_t* place, T* kept, Index stride);
-    void (*stage_sums)(const T* kept, Index stride, const std::int32_t* place, Index n, const T* coef, Index vectors,
-                       Index q, double* out);
+    // Early exit (isa/stages.h): kernel values to keep, of one row in a tile and of rows in lanes, and sums over them.
+    void (*keep)(const Packed<T>&, const Rows<T>& row, T* scratch, T* kept);
+    void (*stage_sums)(const T* kept, const T* coef, Index vectors, Index q, T* out);
     void (*keep_in_lanes)(const Packed<T>&, const T* packed, const T* norms, Index n, Index stride, Index begin,
                           Index end, T* kept);
-    void (*lane_sums)(const T* kept, Index stride, Index n, const T* coef, Index m, double* out);
+    void (*judge)(const T* kept, Index stride, Index n, const T* coef, Index step, Index m, const T* intercept, Index q,
+                  T upper, T lower, T* scores, std::uint64_t* sure);
+    void (*move_up)(T* arrays, Index count, Index stride, const std::uint64_t* alive, Index n);
 
     // Scratch for a block of n rows, in values of T; it must be aligned to 64 bytes.
     Index scratch(Index n, Index q) const { return (2 * (n > 4 ? n : 4) + n * q) * lanes; }

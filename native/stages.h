@@ -2,8 +2,8 @@
 //
 // Stage s has sums of its own over the first sizes[s] points. With one output it decides where the score is above `upper`
 // or below `lower`, with several where the best score leads the second by more than `upper`; the last stage decides all
-// that is left. Kernel values are computed once and kept. They come in *steps* of whole vectors: points that share a
-// vector with the last one of a stage cost nothing.
+// that is left. Kernel values are computed once and kept. Rows go in lanes and move up as others leave. A row alone, and a
+// sparse one, meets points in *steps* of whole vectors: those that share a vector with the last of a stage cost nothing.
 #pragma once
 
 #include <algorithm>
@@ -24,34 +24,60 @@ class Stages {
 public:
     // What a thread needs for a block of rows.
     struct State {
-        Buffer<T> rows, packed, norms, scratch, kept;
-        Buffer<double> scores;
-        Buffer<std::int32_t> place, met;
+        Buffer<T> packed, norms, kept, scores;
+        Buffer<std::int32_t> place;
+        Buffer<std::uint64_t> alive, sure;  // a bit for each lane, 64 to a word
     };
 
     Stages(const Description& machine, const Packing<T>& whole)
         : plan_(whole.plan()), q_(machine.stages.q), counts_(machine.stages.counts) {
         W_ = kernels<T>().lanes;
         for (Index s = 0; s < machine.stages.n; ++s) add_stage(machine.stages, s, machine.m);
-        add_steps(machine, whole);
         if (whole.has_panels()) add_views();
+        else add_steps(machine);
     }
 
     Index width() const { return counts_ ? 1 : q_; }
-    bool in_lanes() const { return plan_.few != nullptr; }
     // Rows of a block such that the values kept of them stay in cache.
-    Index most_rows() const { return std::max<Index>(1, kKeptBytes / (slots() * static_cast<Index>(sizeof(T)) + 1)); }
+    Index most_rows() const { return kKeptBytes / (slots() * static_cast<Index>(sizeof(T)) + 1); }
 
+    // For n rows in lanes, which are rounded up to whole groups.
     State state(Index n) const {
-        const Index wide = (n + kernels<T>().lane_rows) * (in_lanes() ? 1 : 0) + n;  // lanes are rounded up
-        return {Buffer<T>(n * plan_.p), Buffer<T>(wide * plan_.p), Buffer<T>(wide),
-                Buffer<T>(kernels<T>().scratch(n, 0)), Buffer<T>(wide * slots()), Buffer<double>(n * q_),
-                Buffer<std::int32_t>(n), Buffer<std::int32_t>(n)};
+        const Index unit = kernels<T>().lane_rows, wide = (n + unit - 1) / unit * unit;
+        return {Buffer<T>(wide * plan_.p), Buffer<T>(wide), Buffer<T>(wide * slots()), Buffer<T>(wide * q_),
+                Buffer<std::int32_t>(wide), Buffer<std::uint64_t>(words(wide)), Buffer<std::uint64_t>(words(wide))};
     }
 
     // Rows [n][p] to out[n][width]; those that are not finite, or whose scores are not, start with a NaN and are counted.
-    Index run(State& state, const T* rows, Index n, bool in_lanes, double* out) const {
-        return in_lanes ? run_in_lanes(state, rows, n, out) : run_in_tiles(state, rows, n, out);
+    Index run(State& state, const T* rows, Index n, double* out) const {
+        const Index unit = kernels<T>().lane_rows, stride = (n + unit - 1) / unit * unit;
+        T *packed = state.packed.get(), *norms = state.norms.get(), *kept = state.kept.get();
+        std::uint64_t *alive = state.alive.get(), *sure = state.sure.get();
+        kernels<T>().pack(plan_, rows, n, true, packed, norms);
+        Index bad = enter(state, n, stride, out), lanes = stride, from = 0, left = n - bad, waste = 0;
+        for (std::size_t s = 0; s < stages_.size() && left > 0; ++s) {
+            const Stage& stage = stages_[s];
+            waste += (lanes - left) * (stage.size - from) * (plan_.p + kFunction);
+            if (waste > lanes * (plan_.p + from) * kMove) {  // idle lanes have cost as much as it takes to move up
+                move_up(state, from, stride, lanes);
+                lanes = (left + unit - 1) / unit * unit;
+                waste = 0;
+            }
+            kernels<T>().keep_in_lanes(plan_, packed, norms, lanes, stride, from, stage.size, kept);
+            kernels<T>().judge(kept, stride, lanes, coef(s), stage.vectors * W_, stage.size, stage.intercept.data(), q_,
+                               static_cast<T>(stage.upper), static_cast<T>(stage.lower), state.scores.get(), sure);
+            from = stage.size;
+            const bool last = s + 1 == stages_.size();
+            for (Index v = 0; v < words(lanes); ++v) {
+                std::uint64_t decided = last ? alive[v] : alive[v] & sure[v];
+                alive[v] &= ~decided;
+                for (; decided; decided &= decided - 1, --left) {
+                    const Index lane = 64 * v + lowest_bit(decided);
+                    bad += write(stage, state.scores.get() + lane, stride, out + state.place[lane] * width());
+                }
+            }
+        }
+        return bad;
     }
 
     // One row x[p], by wider steps: a row alone waits for its arithmetic, not for its share of the processor.
@@ -59,27 +85,20 @@ public:
         constexpr Index line = 64 / static_cast<Index>(sizeof(T));
         const auto room = [](Index n) { return (n + line - 1) / line * line; };
         const Index scratch = room(kernels<T>().scratch(1, 0));
-        const Index total = room(plan_.p) + line + scratch + room(slots());
+        const Index total = room(plan_.p) + line + scratch + room(slots()) + q_;
         alignas(64) T few[kOnStack / sizeof(T)];
-        alignas(64) double scores[kScoresOnStack];
         Buffer<T> many(total > static_cast<Index>(kOnStack / sizeof(T)) ? total : 0);
-        Buffer<double> many_scores(q_ > kScoresOnStack ? q_ : 0);
         T* packed = many.get() ? many.get() : few;
         T* norm = packed + room(plan_.p);
         T* kept = norm + line + scratch;
-        double* sums = many_scores.get() ? many_scores.get() : scores;
+        T* scores = kept + room(slots());
         kernels<T>().pack(plan_, x, 1, false, packed, norm);
         if (!std::isfinite(*norm)) return give_up(out);
-        std::int32_t place = 0;
         std::size_t s = 0;
         for (const View& view : views_) {
-            kernels<T>().keep(view.plan, {packed, norm, 1, false}, norm + line, &place, kept + view.slot, 0);
-            for (; s < view.end; ++s) {
-                kernels<T>().stage_sums(kept, 0, &place, 1, coef(s), stages_[s].vectors, q_, sums);
-                Index left = 1, bad = 0;
-                settle(s, sums, &place, left, out, bad);
-                if (left == 0) return bad;
-            }
+            kernels<T>().keep(view.plan, {packed, norm, 1, false}, norm + line, kept + view.slot);
+            for (; s < view.end; ++s)
+                if (decides(s, kept, scores)) return write(stages_[s], scores, 1, out);
         }
         return 0;
     }
@@ -87,22 +106,17 @@ public:
     // One row in coordinate form, against sparse points.
     Index run_sparse(const SparseRow<T>& row, double* out) const {
         if (!std::isfinite(row.norm)) return give_up(out);
-        Buffer<T> kept(slots()), u(slots()), scratch(kernels<T>().scratch(1, 0));
-        Buffer<double> sums(std::max(q_, slots()));
-        std::int32_t place = 0;
+        Buffer<T> kept(slots()), u(slots()), scratch(kernels<T>().scratch(1, 0)), scores(q_);
+        Buffer<double> values(slots());
         std::size_t s = 0;
         for (const Step& step : steps_) {
             const Packed<T>& plan = step.packing->plan();
             step.packing->inverted_arguments(row, u.get());
-            kernels<T>().finish(plan, u.get(), scratch.get(), sums.get());
+            kernels<T>().finish(plan, u.get(), scratch.get(), values.get());
             for (Index j = 0; j < plan.vectors * W_; ++j)
-                kept[step.slot + j] = j < plan.m ? static_cast<T>(sums[j]) : T(0);
-            for (; s < step.end; ++s) {
-                kernels<T>().stage_sums(kept.get(), 0, &place, 1, coef(s), stages_[s].vectors, q_, sums.get());
-                Index left = 1, bad = 0;
-                settle(s, sums.get(), &place, left, out, bad);
-                if (left == 0) return bad;
-            }
+                kept[step.slot + j] = j < plan.m ? static_cast<T>(values[j]) : T(0);
+            for (; s < step.end; ++s)
+                if (decides(s, kept.get(), scores.get())) return write(stages_[s], scores.get(), 1, out);
         }
         return 0;
     }
@@ -110,14 +124,16 @@ public:
 private:
     static constexpr Index kKeptBytes = 256 << 10;
     static constexpr std::size_t kOnStack = 32 << 10;
-    static constexpr Index kScoresOnStack = 64;
     static constexpr Index kViewVectors = 4;  // of points that a row alone meets at a time
+    // Rough costs, in multiply-adds: of the kernel function, and of moving a number up, which few rows share.
+    static constexpr Index kFunction = 16, kMove = 4;
 
     struct Stage {
         Index size, vectors;   // points, and vectors that hold them
         Index coef;            // where coef[q][vectors W] begins
-        double upper, lower;
-        std::vector<double> intercept;
+        double upper, lower;   // numbers of T, rounded outwards
+        double shift[2];       // what is taken off a score below, and above: a threshold beyond zero
+        std::vector<T> intercept;
     };
     struct Step {
         std::unique_ptr<Packing<T>> packing;
@@ -136,47 +152,40 @@ private:
     void add_stage(const StageDescription& given, Index s, Index m) {
         const Index size = given.sizes[s], vectors = (size + W_ - 1) / W_, columns = given.n * q_;
         const bool last = s + 1 == given.n;
-        constexpr double most = std::numeric_limits<double>::infinity();
-        Stage stage{size, vectors, static_cast<Index>(coef_.size()), last ? -most : given.upper[s],
-                    last || !given.lower ? -most : given.lower[s], {}};
+        Stage stage{size, vectors, static_cast<Index>(coef_.size()), last ? 0.0 : outward(given.upper[s], 1),
+                    last || !given.lower ? 0.0 : outward(given.lower[s], -1), {}, {}};
+        stage.shift[0] = std::max(stage.lower, 0.0);
+        stage.shift[1] = std::min(stage.upper, 0.0);
         coef_.resize(coef_.size() + static_cast<std::size_t>(q_ * vectors * W_), T(0));
         for (Index o = 0; o < q_; ++o) {
-            stage.intercept.push_back(given.intercept[s * q_ + o]);
+            stage.intercept.push_back(static_cast<T>(given.intercept[s * q_ + o]));
             for (Index j = 0; j < std::min(size, m); ++j)
                 coef_[stage.coef + o * vectors * W_ + j] = static_cast<T>(given.coef[j * columns + s * q_ + o]);
         }
         stages_.push_back(stage);
     }
 
-    // Steps end where stages do, at whole vectors; each has its points packed about the centre of all.
-    void add_steps(const Description& machine, const Packing<T>& whole) {
-        std::vector<double> centre(whole.has_panels() ? static_cast<std::size_t>(plan_.p) : 0);
-        for (std::size_t k = 0; k < centre.size(); ++k) centre[k] = static_cast<double>(plan_.centre[k]);
+    // Of sparse points: steps end where stages do, at whole vectors.
+    void add_steps(const Description& machine) {
         Index from = 0;
         for (std::size_t s = 0; s < stages_.size(); ++s) {
             if (s + 1 < stages_.size() && stages_[s + 1].vectors == stages_[s].vectors) continue;
             const Index to = std::min(stages_[s].vectors * W_, machine.m);
-            steps_.push_back({packing_of(machine, from, to, centre), from, s + 1});
+            steps_.push_back({packing_of(machine, from, to), from, s + 1});
             from = to;
         }
     }
 
-    static std::unique_ptr<Packing<T>> packing_of(const Description& machine, Index from, Index to,
-                                                  const std::vector<double>& centre) {
+    static std::unique_ptr<Packing<T>> packing_of(const Description& machine, Index from, Index to) {
         Description part = machine;
         part.stages = {};
         part.m = to - from;
         part.gammas = machine.gammas + from;
-        part.centre = centre.data();
         std::vector<Index> starts;
-        if (machine.points) {
-            part.points = machine.points + from * machine.p;
-        } else {
-            for (Index j = from; j <= to; ++j) starts.push_back(machine.starts[j] - machine.starts[from]);
-            part.values = machine.values + machine.starts[from];
-            part.columns = machine.columns + machine.starts[from];
-            part.starts = starts.data();
-        }
+        for (Index j = from; j <= to; ++j) starts.push_back(machine.starts[j] - machine.starts[from]);
+        part.values = machine.values + machine.starts[from];
+        part.columns = machine.columns + machine.starts[from];
+        part.starts = starts.data();
         return std::unique_ptr<Packing<T>>(new Packing<T>(part));
     }
 
@@ -202,129 +211,91 @@ private:
         return 1;
     }
 
-    // Rows that are not finite leave before the first stage.
-    void drop(const T* norms, std::int32_t* place, Index& n, double* out, Index& bad) const {
-        Index left = 0;
-        for (Index i = 0; i < n; ++i) {
-            const std::int32_t row = place[i];
-            if (std::isfinite(norms[i])) place[left++] = row;
-            else bad += give_up(out + row * width());
-        }
-        n = left;
+    // The nearest number of T that is not nearer to zero thresholds of the other side: above x, or below it.
+    static double outward(double x, int side) {
+        const T rounded = static_cast<T>(x);
+        if (side * (static_cast<double>(rounded) - x) >= 0) return static_cast<double>(rounded);
+        return static_cast<double>(std::nextafter(rounded, side * std::numeric_limits<T>::infinity()));
     }
 
-    // Writes what stage s decides of the rows in place[n] and keeps the others there; scores[n][q] lack the intercept.
-    // `order`, where given, gets the old positions of those that stay.
-    void settle(std::size_t s, double* scores, std::int32_t* place, Index& n, double* out, Index& bad,
-                std::int32_t* order = nullptr) const {
-        if (q_ == 1) settle_one(stages_[s], scores, place, n, out, bad, order);
-        else settle_several(stages_[s], s + 1 == stages_.size(), scores, place, n, out, bad);
+    static Index words(Index lanes) { return (lanes + 63) / 64; }
+
+    static int lowest_bit(std::uint64_t mask) {
+#if defined(__GNUC__) || defined(__clang__)
+        return __builtin_ctzll(mask);
+#else
+        int i = 0;
+        while (!(mask >> i & 1)) ++i;
+        return i;
+#endif
     }
 
-    void settle_one(const Stage& stage, const double* scores, std::int32_t* place, Index& n, double* out, Index& bad,
-                    std::int32_t* order) const {
-        const bool last = &stage == &stages_.back();
-        const double upper = stage.upper, lower = stage.lower, intercept = stage.intercept[0];
-        // A threshold beyond zero is taken off, so that the sign of what is written is the answer.
-        const double above = last ? 0.0 : std::min(upper, 0.0), below = last ? 0.0 : std::max(lower, 0.0);
-        const double count = static_cast<double>(stage.size);
-        Index left = 0;
-        for (Index i = 0; i < n; ++i) {
-            const std::int32_t row = place[i];
-            const double score = scores[i] + intercept;
-            const bool is_up = score > upper, is_down = score < lower, finite = score - score == 0;
-            const double value = counts_ ? count : score - (is_up ? above : below);
-            out[row] = finite ? value : std::numeric_limits<double>::quiet_NaN();
-            bad += !finite;
-            place[left] = row;
-            if (order) order[left] = static_cast<std::int32_t>(i);
-            left += finite & !is_up & !is_down & !last;
-        }
-        n = left;
-    }
-
-    void settle_several(const Stage& stage, bool last, double* scores, std::int32_t* place, Index& n, double* out,
-                        Index& bad) const {
-        Index left = 0;
-        for (Index i = 0; i < n; ++i) {
-            const std::int32_t row = place[i];
-            double* score = scores + i * q_;
-            double best = -std::numeric_limits<double>::infinity(), second = best, total = 0;
-            for (Index o = 0; o < q_; ++o) {
-                score[o] += stage.intercept[o];
-                total += score[o] - score[o];
-                second = std::max(second, std::min(best, score[o]));
-                best = std::max(best, score[o]);
+    // Lane i begins with row i; rows that are not finite do not enter, and are counted.
+    Index enter(State& state, Index n, Index lanes, double* out) const {
+        Index bad = 0;
+        for (Index i = 0; i < lanes; ++i) state.place[i] = static_cast<std::int32_t>(i);
+        fill_lanes(state.alive.get(), n, words(lanes));
+        int strange = 0;
+        for (Index i = 0; i < n; ++i) strange |= state.norms[i] - state.norms[i] != 0;
+        if (!strange) return 0;
+        for (Index i = 0; i < n; ++i)
+            if (!std::isfinite(state.norms[i])) {
+                state.alive[i / 64] &= ~(std::uint64_t(1) << i % 64);
+                bad += give_up(out + i * width());
             }
-            double* to = out + row * width();
-            if (total != 0) bad += give_up(to);
-            else if (!last && !(best - second > stage.upper)) place[left++] = row;
-            else if (counts_) *to = static_cast<double>(stage.size);
-            else std::copy(score, score + q_, to);
-        }
-        n = left;
-    }
-
-    Index run_in_tiles(State& state, const T* rows, Index n, double* out) const {
-        const Index p = plan_.p, stride = slots();
-        std::int32_t *place = state.place.get(), *met = state.met.get();
-        for (Index i = 0; i < n; ++i) place[i] = met[i] = static_cast<std::int32_t>(i);
-        Index packed = n, bad = 0;
-        kernels<T>().pack(plan_, rows, n, false, state.packed.get(), state.norms.get());
-        drop(state.norms.get(), place, n, out, bad);
-        std::size_t s = 0;
-        for (const Step& step : steps_) {
-            if (n == 0) break;
-            if (4 * n < 3 * packed) {  // enough have left that packing the rest anew pays
-                for (Index i = 0; i < n; ++i) std::copy_n(rows + place[i] * p, p, state.rows.get() + i * p);
-                std::copy_n(place, n, met);
-                packed = n;
-                kernels<T>().pack(plan_, state.rows.get(), n, false, state.packed.get(), state.norms.get());
-            }
-            kernels<T>().keep(step.packing->plan(), {state.packed.get(), state.norms.get(), packed, false},
-                              state.scratch.get(), met, state.kept.get() + step.slot, stride);
-            for (; s < step.end && n > 0; ++s) {
-                kernels<T>().stage_sums(state.kept.get(), stride, place, n, coef(s), stages_[s].vectors, q_,
-                                        state.scores.get());
-                settle(s, state.scores.get(), place, n, out, bad);
-            }
-        }
         return bad;
     }
 
-    Index run_in_lanes(State& state, const T* rows, Index n, double* out) const {
-        const Index unit = kernels<T>().lane_rows, stride = (n + unit - 1) / unit * unit;
-        std::int32_t *place = state.place.get(), *order = state.met.get();
-        T *packed = state.packed.get(), *norms = state.norms.get(), *kept = state.kept.get();
-        for (Index i = 0; i < n; ++i) place[i] = static_cast<std::int32_t>(i);
-        kernels<T>().pack(plan_, rows, n, true, packed, norms);
-        Index bad = 0, from = 0, all = n;
-        drop(norms, place, n, out, bad);
-        if (n < all) {
-            std::copy_n(place, n, order);
-            compact(packed, norms, kept, 0, stride, order, n);
-        }
-        for (std::size_t s = 0; s < stages_.size() && n > 0; ++s) {
-            const Index to = stages_[s].size;
-            kernels<T>().keep_in_lanes(plan_, packed, norms, n, stride, from, to, kept);
-            kernels<T>().lane_sums(kept, stride, n, coef(s), to, state.scores.get());
-            from = to;
-            all = n;
-            settle(s, state.scores.get(), place, n, out, bad, order);
-            if (n > 0 && n < all) compact(packed, norms, kept, to, stride, order, n);
-        }
-        return bad;
+    // A bit for each of the first n lanes.
+    static void fill_lanes(std::uint64_t* alive, Index n, Index count) {
+        for (Index v = 0; v < count; ++v, n -= 64)
+            alive[v] = n >= 64 ? ~std::uint64_t(0) : n > 0 ? (std::uint64_t(1) << n) - 1 : 0;
     }
 
-    // Rows in lanes move up to the front: n of them, from the positions in `order`.
-    void compact(T* packed, T* norms, T* kept, Index m, Index stride, const std::int32_t* order, Index n) const {
-        move_up(norms, order, n);
-        for (Index k = 0; k < plan_.p; ++k) move_up(packed + k * stride, order, n);
-        for (Index j = 0; j < m; ++j) move_up(kept + j * stride, order, n);
+    // Moves the rows that are left to the first lanes, with m values of each.
+    void move_up(State& state, Index m, Index stride, Index lanes) const {
+        std::uint64_t* alive = state.alive.get();
+        kernels<T>().move_up(state.norms.get(), 1, stride, alive, lanes);
+        kernels<T>().move_up(state.packed.get(), plan_.p, stride, alive, lanes);
+        kernels<T>().move_up(state.kept.get(), m, stride, alive, lanes);
+        Index n = 0;
+        for (Index v = 0; v < words(lanes); ++v)
+            for (std::uint64_t mask = alive[v]; mask; mask &= mask - 1)
+                state.place[n++] = state.place[64 * v + lowest_bit(mask)];
+        fill_lanes(alive, n, words(lanes));
     }
 
-    static void move_up(T* array, const std::int32_t* order, Index n) {
-        for (Index i = 0; i < n; ++i) array[i] = array[order[i]];
+    // Stage s for one row: its scores, and whether it decides.
+    bool decides(std::size_t s, const T* kept, T* scores) const {
+        const Stage& stage = stages_[s];
+        kernels<T>().stage_sums(kept, coef(s), stage.vectors, q_, scores);
+        T best = 0, second = 0;
+        for (Index o = 0; o < q_; ++o) {
+            scores[o] += stage.intercept[o];
+            second = o < 2 ? std::min(best, scores[o]) : std::max(second, std::min(best, scores[o]));
+            best = o == 0 ? scores[o] : std::max(best, scores[o]);
+            if (o == 0) second = best;
+        }
+        if (s + 1 == stages_.size()) return true;
+        if (q_ == 1) return !(best <= stage.upper) || !(best >= stage.lower);
+        return !(best - second <= stage.upper);
+    }
+
+    // What the deciding stage gives out of scores that lie `step` apart, such that the sign is the answer; 1 if they are not
+    // finite.
+    Index write(const Stage& stage, const T* scores, Index step, double* out) const {
+        if (q_ == 1) {
+            const double score = static_cast<double>(*scores);
+            if (!(score - score == 0)) return give_up(out);
+            // Without a branch, which could not be foreseen.
+            *out = counts_ ? static_cast<double>(stage.size) : score - stage.shift[score > stage.upper];
+            return 0;
+        }
+        for (Index o = 0; o < q_; ++o)
+            if (!(scores[o * step] - scores[o * step] == 0)) return give_up(out);
+        if (counts_) *out = static_cast<double>(stage.size);
+        else for (Index o = 0; o < q_; ++o) out[o] = static_cast<double>(scores[o * step]);
+        return 0;
     }
 
     const Packed<T>& plan_;

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
+    from slimsvm.methods.early_exit import add_early_exit
     from slimsvm.methods.perceptron import PrunedPerceptronClassifier
     from slimsvm.methods.reduced_set import ReducedSetClassifier
     from slimsvm.methods.reduced_svm import ReducedSVC
@@ -45,6 +46,7 @@ __all__ = [
     "SparseOneClassSVM",
     "UnsupportedModelError",
     "__version__",
+    "add_early_exit",
     "compress",
     "load",
     "save",
@@ -58,6 +60,7 @@ _HOMES = {
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
+    "methods.early_exit": ("add_early_exit",),
     "methods.perceptron": ("PrunedPerceptronClassifier",),
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),

@@ -63,7 +63,8 @@ def plan(
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
     They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
-    a NaN. `stages` are those of a head with early exit: out is then its scores (n, q), or counts (n, 1). None where the core has no accurate way: thin points of a radial kernel, far from the origin.
+    a NaN. `stages` are those of a head with early exit: out is then its scores (n, q), or counts (n, 1). None where the
+    core has no accurate way: thin points of a radial kernel, far from the origin.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))

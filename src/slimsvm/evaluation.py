@@ -136,7 +136,7 @@ class Evaluator:
         )
 
     def _staged_plan(self, in_float: bool) -> Any:
-        """Early exit. Kernels of dot products have no bound that float32's margins could be made of: they take float64."""
+        """Early exit. Kernels of dot products have no bound to make float32's margins of: they take float64."""
         assert isinstance(self.head, StagedHead)
         in_float = in_float and self.kernel.geometry != "dot" and not is_sparse(self.points)
         head = self.head.with_margins(self._float32_margins(self.head)) if in_float else self.head

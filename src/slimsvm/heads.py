@@ -180,9 +180,9 @@ class StagedHead(Head):
         found = self.coef.shape, self.upper.shape, None if self.lower is None else self.lower.shape
         if S < 1 or len(columns) != 1 or columns[0] < S or columns[0] % S or found != shapes:
             raise ValueError(
-                f"StagedHead with the sizes {self.sizes} needs coef (m, S q), intercept (S q,), upper (S − 1,) and, with "
-                f"one output, lower (S − 1,), where S = {S} and m is the last size. Got coef {found[0]}, intercept "
-                f"{columns}, upper {found[1]} and lower {found[2]}."
+                f"StagedHead with the sizes {self.sizes} needs coef (m, S q), intercept (S q,), upper (S − 1,) and, "
+                f"with one output, lower (S − 1,), where S = {S} and m is the last size. Got coef {found[0]}, "
+                f"intercept {columns}, upper {found[1]} and lower {found[2]}."
             )
         if self.sizes[0] < 0 or any(a >= b for a, b in itertools.pairwise(self.sizes)):
             raise ValueError(f"sizes of StagedHead must rise. Got {self.sizes}.")

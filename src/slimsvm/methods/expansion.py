@@ -207,6 +207,7 @@ def expansion_of(machine: KernelMachine) -> Expansion:
             "A machine that mixes widths cannot be reduced: its points have no feature space in common. If it is made "
             "of several models, fit them with one number for gamma."
         )
+    machine = machine.without_early_exit()
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
     X, A, counts = merged(machine.points, np.asarray(head.coef))
     kind = Expansion if machine.kernel.definite else ValueExpansion
