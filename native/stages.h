@@ -125,8 +125,8 @@ private:
     static constexpr Index kKeptBytes = 256 << 10;
     static constexpr std::size_t kOnStack = 32 << 10;
     static constexpr Index kViewVectors = 4;  // of points that a row alone meets at a time
-    // Rough costs, in multiply-adds: of the kernel function, and of moving a number up, which few rows share.
-    static constexpr Index kFunction = 16, kMove = 4;
+    // Rough costs of a lane, in multiply-adds: of the kernel function, and of moving a number up.
+    static constexpr Index kFunction = 16, kMove = 24 / static_cast<Index>(sizeof(T));
 
     struct Stage {
         Index size, vectors;   // points, and vectors that hold them
@@ -211,7 +211,7 @@ private:
         return 1;
     }
 
-    // The nearest number of T that is not nearer to zero thresholds of the other side: above x, or below it.
+    // The nearest number of T that is not below x (side 1), or not above it (side −1).
     static double outward(double x, int side) {
         const T rounded = static_cast<T>(x);
         if (side * (static_cast<double>(rounded) - x) >= 0) return static_cast<double>(rounded);

@@ -41,8 +41,8 @@ from slimsvm.optim import calm_blas, forward_selection
 VALUE_ERROR = 1e-11  # of a kernel value in float64, by any way of evaluation
 FIT_VALUES = 2**24  # kernel values that vectors are ordered and refitted by: 128 MiB; of more samples an even part
 RIDGE = 1e-9  # of the mean diagonal, added to the normal equations
-STEP = 4  # vectors between two stages of a small machine
-NEVER = float(np.finfo(np.float64).max)  # a threshold that nothing crosses
+STEP = 4  # vectors of the first stage, but of the smallest machines
+NEVER = float(np.finfo(np.float64).max) / 4  # a threshold that nothing crosses; sums of two are finite
 
 Stage = tuple[FloatArray, FloatArray]  # coefficients (n, q) of the first n vectors, and intercepts (q,)
 
@@ -120,14 +120,21 @@ def staged_machine(machine: KernelMachine, prefixes: Sequence[Stage], X: Any, y:
 
 
 def stage_sizes(stages: int | Sequence[int], m: int) -> list[int]:
-    """The sizes of all stages but the last, which has m vectors: multiples of four, so that processors gain by them."""
+    """The sizes of all stages but the last, which has m vectors: 4, 8, 16, 24, …, so that processors gain by them."""
     if isinstance(stages, (int, np.integer)) and not isinstance(stages, bool):
         if stages < 1:
             raise ValueError(f"stages of add_early_exit must be at least 1. Got {stages}.")
         small = max(1, min(STEP, m // STEP))
-        return list(range(small, m, max(small, -(-m // (stages * small)) * small)))
+        step = 2 * small * -(-m // (2 * small * max(1, stages - 2)))
+        return [n for n in (small, *range(2 * small, m, step)) if n < m][: stages - 1]
     sizes = [int(size) for size in np.ravel(stages)]
-    if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1 or not np.array_equal(sizes, np.ravel(stages)):
+    if (
+        isinstance(stages, bool)
+        or not sizes
+        or sizes != sorted(set(sizes))
+        or sizes[0] < 1
+        or not np.array_equal(sizes, np.ravel(stages))
+    ):
         raise ValueError(f"stages of add_early_exit must be a number, or numbers of vectors that rise. Got {stages!r}.")
     return [size for size in sizes if size < m]
 
