@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.early_exit import add_early_exit
+    from slimsvm.methods.growing import GrowingSVC, MultiKernelGrowingSVC
     from slimsvm.methods.perceptron import PrunedPerceptronClassifier
     from slimsvm.methods.reduced_set import ReducedSetClassifier
     from slimsvm.methods.reduced_svm import ReducedSVC
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FormatError",
+    "GrowingSVC",
     "Interrupted",
     "KernelMachine",
+    "MultiKernelGrowingSVC",
     "PrunedPerceptronClassifier",
     "ReducedSVC",
     "ReducedSetClassifier",
@@ -61,6 +64,7 @@ _HOMES = {
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
     "methods.early_exit": ("add_early_exit",),
+    "methods.growing": ("GrowingSVC", "MultiKernelGrowingSVC"),
     "methods.perceptron": ("PrunedPerceptronClassifier",),
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),

@@ -143,6 +143,11 @@ def machine_of(
     estimator: Any, points: Points, Z: Any, beta: FloatArray, b: FloatArray, answer: Answer
 ) -> KernelMachine:
     """The machine of trained vectors (about the points' centre) and coefficients, with the names of the features."""
-    names = vars(estimator).get("feature_names_in_")
-    names = None if names is None else tuple(names)
+    names = feature_names(estimator)
     return KernelMachine(points.kernel, points.away(Z), LinearHead(beta, b), answer, feature_names=names)
+
+
+def feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """The names of the features that validation found, or None."""
+    names = vars(estimator).get("feature_names_in_")
+    return None if names is None else tuple(names)
