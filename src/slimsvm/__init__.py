@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
     from slimsvm.methods.sparse_one_class import SparseOneClassSVM
     from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
+    from slimsvm.methods.width_search import WidthSearchCV
 
 __all__ = [
     "FormatError",
@@ -48,6 +49,7 @@ __all__ = [
     "SparseLargeMarginRegressor",
     "SparseOneClassSVM",
     "UnsupportedModelError",
+    "WidthSearchCV",
     "__version__",
     "add_early_exit",
     "compress",
@@ -72,6 +74,7 @@ _HOMES = {
     "methods.sparse_margin": ("SparseLargeMarginClassifier",),
     "methods.sparse_one_class": ("SparseOneClassSVM",),
     "methods.sparse_regression": ("SparseLargeMarginRegressor",),
+    "methods.width_search": ("WidthSearchCV",),
 }
 
 

@@ -22,6 +22,8 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.growth import Growth
 from slimsvm.methods.progress import Progress
 
+FIRST_STAGE = 4  # vectors between stages of early exit within the first step
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -29,13 +31,13 @@ class Limits:
 
     start_per_class: int
     vectors_per_class: int
-    pool_size: int
+    pool: float
     validation_fraction: float
     target_error: float
     patience: int
     stability: float
     shrink_after: int  # steps without α after which a sample is set aside; 0 for never
-    width_patience: int
+    width_patience: int = 1
     max_vectors: int = 2**31
 
 
@@ -59,7 +61,7 @@ class Family:
 
 
 class Step(dict[str, Any]):
-    """The figures of a step as a dict; `step["machine"]` is made when it is asked for, on vectors that all steps share."""
+    """The figures of a step; `step["machine"]` is made when it is asked for, on vectors that all steps share."""
 
     def __init__(self, figures: dict[str, Any], family: Family, growth: Growth) -> None:
         super().__init__(figures)
@@ -70,10 +72,6 @@ class Step(dict[str, Any]):
         if key != "machine":
             raise KeyError(key)
         return self.family.machine(self.coef, self.intercept)
-
-    def refitted(self, growth: Growth) -> Step:
-        """The same step with the coefficients that the growth has now."""
-        return Step({**self, "objective": growth.objective}, self.family, growth)
 
 
 class Course:
@@ -110,6 +108,7 @@ class Course:
             "gamma": growth.kernels[-1].gamma,
             "n_support": int(growth.support.sum()),
             "support_changes": int((growth.support != before).sum()),
+            "stable": self._stable(int(growth.support.sum())),
             "n_active": int(growth.active.sum()),
             "train_error": self._train_error(),
             "validation_error": self._error(np.flatnonzero(growth.watched)) if growth.watched.any() else None,
@@ -146,19 +145,37 @@ class Course:
         """What happened so far says nothing of the new width's saturation."""
         self._since = len(self.history)
 
+    def _stable(self, count: int) -> bool:
+        """Whether the number of support vectors is about that of the last step."""
+        last = self.history[-1]["n_support"] if self.own_steps else 0
+        return abs(count - last) <= self.limits.stability * last
+
     def saturated(self) -> bool:
-        """Whether the error has not fallen for `patience` steps, and the number of support vectors is stable."""
+        """Whether the error has not fallen for `patience` steps, all of them stable."""
         steps, last = self.history[self._since :], self.limits.patience
-        if len(steps) <= last:
+        if len(steps) <= last or not all(step["stable"] for step in steps[-last:]):
             return False
-        counts = [step["n_support"] for step in steps[-last - 1 :]]
-        stable = max(counts) - min(counts) <= self.limits.stability * max(counts)
         errors = [judged(step) for step in steps]
-        return stable and min(errors[-last:]) >= min(errors[:-last])
+        return min(errors[-last:]) >= min(errors[:-last])
 
     def best(self) -> Step:
-        """The step with the lowest error; of equals the smallest."""
-        return min(self.own_steps, key=judged)
+        """The step with the lowest error, of equals the smallest; among those that are stable, where there are any."""
+        stable = [step for step in self.own_steps if step["stable"]]
+        return min(stable or self.own_steps, key=judged)
+
+    def finish(self) -> Step:
+        """The best step, with coefficients from training and validation samples."""
+        best = self.best()
+        self._last = best["step"]
+        self.growth.finish(best["n_vectors"], best.w, best.intercept)
+        return Step({**best, "objective": self.growth.objective}, self.family, self.growth)
+
+    def prefixes(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Coefficients and intercepts of the machines up to the best, in rising size, and of parts of the first."""
+        by_size = {step["n_vectors"]: (step.coef, step.intercept) for step in self.history[: self._last + 1]}
+        for size in range(FIRST_STAGE, min(by_size), FIRST_STAGE):
+            by_size[size] = self.growth.prefix(size)
+        return [by_size[size] for size in sorted(by_size)]
 
 
 def judged(step: Step) -> float:
@@ -167,12 +184,10 @@ def judged(step: Step) -> float:
     return float(step["train_error"] if found is None else found)
 
 
-def grow(
-    course: Course, kernels: Iterator[tuple[Kernel, float]], rng: np.random.Generator, inherited: bool = False
-) -> str:
+def grow(course: Course, kernels: Iterator[tuple[Kernel, float]], rng: np.random.Generator) -> str:
     """Grow with one kernel after the other until none helps; why it ended."""
     limits, idle = course.limits, 0
-    if inherited:
+    if course.growth.n_vectors:
         course.step()
     else:
         course.growth.begin(*next(kernels))
@@ -217,15 +232,6 @@ def _new_vectors(course: Course, rng: np.random.Generator) -> NDArray[np.intp]:
         there = [np.flatnonzero(growth.active & ~growth.used & (course.labels == c)) for c in np.unique(course.labels)]
         rows = np.concatenate([rng.permutation(own)[: limits.start_per_class] for own in there])
     else:
-        rows = growth.candidates(course.labels, limits.vectors_per_class, limits.pool_size, rng)
+        rows = growth.candidates(course.labels, limits.vectors_per_class, limits.pool, rng)
     room = limits.max_vectors - growth.n_vectors
     return rows if len(rows) <= room else rng.permutation(rows)[:room]
-
-
-def hold_out(labels: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A share of the samples of each class, drawn at random; each class keeps at least one."""
-    held = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        rows = rng.permutation(np.flatnonzero(labels == label))
-        held[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
-    return held

@@ -1,9 +1,9 @@
 """A machine that grows on training samples, step by step, and never computes a kernel value twice.
 
-The features of every sample (`optim/basis.py`) are kept; new vectors add rows to them, and the solution of the last step
-starts the next (`optim/wls.py`). Samples that have not been support vectors for some steps are set aside: they neither
-enter the solution nor get kernel values with new vectors. Each is watched by what is known of it. With the features φ up
-to those it has, and what is left of k(x, x),
+The features of every sample (`optim/basis.py`) are kept; new vectors add rows to them, and the solution of the last
+step starts the next (`optim/wls.py`). Samples that have not been support vectors for some steps are set aside: they
+neither enter the solution nor get kernel values with new vectors. Each is watched by what is known of it. With the
+features φ up to those it has, and what is left of k(x, x),
 
     y f(x) ≥ y (w_known·φ(x) + b) − Σ_j ‖w_j,new‖ √(k_j(x, x)/δ_j − ‖φ_j(x)‖²)
 
@@ -34,8 +34,8 @@ Rows = NDArray[np.intp]
 class Growth:
     """The vectors so far, the features of all samples, and the solution on those that count.
 
-    `active` (N,) are the samples in the solution, `watched` those that are scored but not trained on. `w` (m, q), `b` (q,)
-    and `support` (N,), whether α > 0 in any output, are the solution.
+    `active` (N,) are the samples in the solution, `watched` those that are scored but not trained on. `w` (m, q), `b`
+    (q,) and `support` (N,), whether α > 0 in any output, are the solution.
     """
 
     def __init__(self, X: Any, Y: FloatArray, costs: FloatArray, tolerance: float) -> None:
@@ -75,6 +75,13 @@ class Growth:
         self._left.append(self._own / delta)
         self._nearest = np.zeros(len(self._own))
         self.used[:] = False
+
+    def hold_out(self, labels: NDArray[Any], share: float, rng: np.random.Generator) -> None:
+        """Watch a share of the samples of each class, drawn at random; each class keeps at least one to train on."""
+        for label in np.unique(labels):
+            rows = rng.permutation(np.flatnonzero(labels == label))
+            self.watched[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
+        self.active = ~self.watched
 
     def add(self, rows: Rows) -> None:
         """Samples become vectors of the present kernel, but for those that depend on the others."""
@@ -133,14 +140,15 @@ class Growth:
         """f (rows, q) of samples that lack nothing."""
         return np.asarray(self._features[: self.basis.size, rows].T @ self.w + self.b)
 
-    def candidates(self, labels: NDArray[Any], per_class: int, pool: int, rng: np.random.Generator) -> Rows:
-        """Support vectors of each class, drawn from those whose largest projection on the vectors is smallest."""
+    def candidates(self, labels: NDArray[Any], per_class: int, pool: float, rng: np.random.Generator) -> Rows:
+        """Support vectors of each class, drawn from the share whose largest projection on the vectors is smallest."""
         left, own = self._left[-1], self._own / self.basis.blocks[-1].delta
         there = self.support & ~self.used & (left > DEPENDENT * own if self.basis.definite else True)
         drawn = []
         for label in np.unique(labels[there]):
             rows = np.flatnonzero(there & (labels == label))
-            rows = rows[np.argsort(self._nearest[rows], kind="stable")[: max(pool, per_class)]]
+            size = max(per_class, round(pool * len(rows)))
+            rows = rows[np.argsort(self._nearest[rows], kind="stable")[:size]]
             drawn.append(rng.permutation(rows)[:per_class])
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.intp)
 
@@ -153,6 +161,13 @@ class Growth:
         self.active, self.watched = self._level == size, np.zeros_like(self.watched)
         self.w, self.b = w, b
         self.solve()
+
+    def prefix(self, size: int) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and intercepts of the machine on the first `size` vectors, from the samples that have these."""
+        rows = np.flatnonzero(self._level >= size)
+        Phi = self._features[:size, rows].T
+        found = solve_wls(Phi, self.Y[rows], self.costs[rows], tolerance=self.tolerance)
+        return self.basis.coefficients(found.w), found.b
 
     def _returning(self) -> Rows:
         """The samples set aside that are support vectors after all."""
@@ -212,6 +227,5 @@ class Growth:
             left[rows] -= np.einsum("ij,ij->j", new, new)
 
     def _append(self, Z: Any) -> None:
-        stack = sparse.vstack if is_sparse(self.vectors) else np.concatenate
-        both = stack([self.vectors, Z])
-        self.vectors = both.tocsr() if is_sparse(both) else both
+        both = [self.vectors, Z]
+        self.vectors = sparse.vstack(both, format="csr") if is_sparse(self.vectors) else np.concatenate(both)

@@ -2,8 +2,8 @@
 
 A machine Σ_k β_k k(c_k, x) on vectors with I_Ψ = blockdiag(δ_j K_j), one block per kernel, has the margin ½βᵀI_Ψβ
 (Parrado-Hernández et al. 2003, eqs. 13 to 17). With the Cholesky factor I_Ψ = LLᵀ, the features φ(x) = L⁻¹k(x) and
-w = Lᵀβ, the machine is w·φ(x) and the margin ½‖w‖². New vectors add rows to L and features to φ, and leave the others as
-they are. The features of the j-th kernel tell how much of k_j(x, x) is left: what vectors to come can add to φ(x).
+w = Lᵀβ, the machine is w·φ(x) and the margin ½‖w‖². New vectors add rows to L and features to φ, and leave the others
+as they are. The features of the j-th kernel tell how much of k_j(x, x) is left: what vectors to come can add to φ(x).
 
 Kernels that are no inner products have no such factor; L is the identity then, and the machine keeps ½βᵀβ small.
 

@@ -1,17 +1,19 @@
-"""WLS-SVC: the hinge by iteratively reweighted least squares (Navia-Vázquez et al. 2001; Parrado-Hernández et al. 2003).
+"""WLS-SVC: the hinge by iteratively reweighted least squares (Navia-Vázquez et al. 2001).
 
     minimise  ½‖w‖² + Σ_i u_i ξ_i   subject to   y_i (φ_i·w + b) ≥ 1 − ξ_i,  ξ_i ≥ 0
 
-With the errors e_i = 1 − y_i f_i, a sample pulls with α_i = 0 where e_i ≤ 0, else with α_i = a_i e_i, a_i = min(u_i/e_i,
-u_i/ε): the weights of a least squares problem, which is solved, and weighted again (eq. 15)
+With the errors e_i = 1 − y_i f_i, a sample pulls with α_i = 0 where e_i ≤ 0, else with α_i = a_i e_i, a_i =
+min(u_i/e_i, u_i/ε): the weights of a least squares problem, which is solved, and weighted again (Parrado-Hernández et
+al. 2003, eq. 15)
 
     [ I + ΦᵀD_aΦ   ΦᵀD_a1 ] [w]   [ ΦᵀD_a y ]
     [ aᵀΦ          aᵀ1    ] [b] = [ aᵀy     ]
 
-Two things make it fast. Samples with e_i ≥ ε pull with α_i = u_i whatever the next w is, so they go to the right side with
-that instead of with a weight that would be wrong after the step (Pérez-Cruz et al. 2001): the system needs only the
-samples in between, 0 < e_i < ε, and the steps become Newton's on the hinge with its corner rounded over ε. And ε falls
-tenfold whenever they have converged, from 2 until the duality gap is small; an exact line search keeps them from cycling.
+Two things make it fast. Samples with e_i ≥ ε pull with α_i = u_i whatever the next w is, so they go to the right side
+with that instead of with a weight that would be wrong after the step (Pérez-Cruz et al. 2001): the system needs only
+the samples in between, 0 < e_i < ε, and the steps become Newton's on the hinge with its corner rounded over ε. And ε
+falls tenfold whenever they have converged, from 2 until the duality gap is small; an exact line search keeps them from
+cycling.
 
 The features are those in which I_Ψ is the identity (`basis.py`). Symbols: N rows, r features, q outputs.
 """
@@ -123,7 +125,7 @@ class _Problem:
         return found[:-1], float(found[-1])
 
     def _follow(self, near: NDArray[np.bool_], rounding: float) -> None:
-        """After ε has fallen: the step of those that were near, all of which stay so, with their errors in proportion."""
+        """After ε has fallen: the step by which all that were near stay so, with errors in proportion."""
         self._weigh(np.where(near, self.u * self.e / rounding, self.u * (self.e > 0.0)))
         d_w, d_b = self._direction(near, rounding)
         self.w, self.b = self.w + d_w, self.b + d_b
