@@ -256,12 +256,12 @@ class MultiKernelGrowingSVC(_Growing):
         γ of the first width: the paper's σ₀ = 50, γ = 1/(2σ²).
     width_factor : float, default=0.7
         What the width σ is multiplied by; γ by 1/0.7².
-    width_patience : int, default=1
+    width_patience : int, default=4
         Widths in a row that may bring no lower validation error before growing stops.
     delta_factor : float, default=1.0
         The weight of the margin of each width, relative to that of the width before (the paper's δ_j).
     kernel : {"rbf", "laplacian"}, default="rbf"
-    vectors_per_class : int, default=2
+    vectors_per_class, patience : int, default=2
 
     The other parameters and the attributes are those of `GrowingSVC`; in `machine_` every vector has its own γ (`gammas`).
     """
@@ -276,7 +276,7 @@ class MultiKernelGrowingSVC(_Growing):
         kernel: str = "rbf",
         gamma: float | str = PAPER_GAMMA,
         width_factor: float = 0.7,
-        width_patience: int = 1,
+        width_patience: int = 4,
         delta_factor: float = 1.0,
         start_per_class: int = 4,
         vectors_per_class: int = 2,
@@ -284,7 +284,7 @@ class MultiKernelGrowingSVC(_Growing):
         max_vectors: int | float | None = None,
         target_error: float | None = None,
         validation_fraction: float = 0.2,
-        patience: int = 5,
+        patience: int = 2,
         stability: float = 0.05,
         shrinking: bool = True,
         early_exit: bool = False,

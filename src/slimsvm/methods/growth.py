@@ -85,22 +85,22 @@ class Growth:
 
     def add(self, rows: Rows) -> None:
         """Samples become vectors of the present kernel, but for those that depend on the others."""
-        block = self.basis.blocks[-1]
-        first = self.basis.size
-        known = self._features[block.start : first, rows]
+        first, start = self.basis.size, self.basis.blocks[-1].start
+        known = self._features[:first, rows]
         own = self._values(rows, self.X[rows], self.kernels[-1]).T
-        kept, features = self.basis.extend(own, known)
+        kept = self.basis.extend(own, known[start:])
         self.used[rows] = True
-        self._append(self.X[rows[kept]])
-        self._set(rows[kept], features, first)
-        self._nearest[rows[kept]] = 1.0
-        self.bring(np.flatnonzero(self.active | self.watched))
+        if len(kept):
+            self._append(self.X[rows[kept]])
+            self._set(rows, self.basis.features(own[kept], known), first)
+            self._compare(rows, own[kept], self._own[rows[kept]])
+            self.bring(np.flatnonzero(self.active | self.watched))
 
     def adopt(self, Z: Any) -> None:
         """Vectors from elsewhere become the first of the present kernel."""
         own = np.asarray(self.kernels[-1].gram(Z, Z), dtype=np.float64)
         self.n_kernel_values += own.size
-        kept, _ = self.basis.extend(own, np.empty((0, len(own))))
+        kept = self.basis.extend(own, np.empty((0, len(own))))
         self._append(Z[kept])
         self.bring(np.flatnonzero(self.active | self.watched))
 

@@ -52,8 +52,8 @@ class Basis:
         """What comes next belongs to another kernel, whose margin counts δ times."""
         self.blocks.append(Block(self.size, delta))
 
-    def extend(self, own: FloatArray, known: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-        """Take new vectors into the last block: which are independent of the others, (k,), and their features, (k, k).
+    def extend(self, own: FloatArray, known: FloatArray) -> NDArray[np.intp]:
+        """Take new vectors into the last block, but for those that depend on the others: which were taken, (k,).
 
         `own` are the kernel values of the new vectors among each other, `known` (r_j, new) their features in the block.
         """
@@ -61,17 +61,17 @@ class Basis:
         r = len(block.L)
         if not self.definite:
             block.L = np.eye(r + len(own))
-            return np.arange(len(own)), own
+            return np.arange(len(own))
         left = block.delta * own - block.delta**2 * known.T @ known
         L, kept = _factor(left, DEPENDENT * block.delta * np.diag(own))
         whole = np.zeros((r + len(kept), r + len(kept)))
         whole[:r, :r], whole[r:, :r], whole[r:, r:] = block.L, block.delta * known.T[kept], L
         block.L = whole
-        return kept, L.T / block.delta
+        return kept
 
     def cut(self, size: int) -> None:
         """Keep the first `size` vectors."""
-        self.blocks = [block for block in self.blocks if block.start < size]
+        self.blocks = [block for block in self.blocks if block.start < size] or self.blocks[:1]
         for block in self.blocks:
             block.L = block.L[: size - block.start, : size - block.start]
 
