@@ -71,12 +71,12 @@ def test_the_conditions_of_an_optimum(cancer: Any, C: float) -> None:
 def test_the_printed_iteration_finds_nothing_better() -> None:
     X, y = make_moons(120, noise=0.3, random_state=0)
     Y, Z, kernel = signs(2 * y - 1), X[:9], Rbf(1.0)
-    K, I, costs = kernel.gram(X, Z), kernel.gram(Z, Z), np.full(len(X), 3.0)
-    T = whitening(I)
+    K, G, costs = kernel.gram(X, Z), kernel.gram(Z, Z), np.full(len(X), 3.0)
+    T = whitening(G)
     found = solve_wls(K @ T, Y, costs)
-    own = oracle.objective(K, I, Y[:, 0], costs, (T @ found.w)[:, 0], float(found.b[0]))
+    own = oracle.objective(K, G, Y[:, 0], costs, (T @ found.w)[:, 0], float(found.b[0]))
     assert own == pytest.approx(float(found.value[0]), rel=1e-9)
-    printed = oracle.printed(K, I, Y[:, 0], costs)
+    printed = oracle.printed(K, G, Y[:, 0], costs)
     assert own <= printed * (1 + 1e-7)
     assert printed == pytest.approx(own, rel=1e-3)
 

@@ -184,9 +184,11 @@ class GrowingSVC(_Growing):
     machine_ : KernelMachine
     n_vectors_, vectors_, classes_, n_features_in_ : read from it; the vectors are in the order in which they were
         added.
-    history_ : list of dict, one per step: `step`, `n_vectors`, `gamma`, `n_support` and `support_changes` (support vectors,
+    history_ : list of dict, one per step: `step`, `n_vectors`, `gamma`, `n_support` and `support_changes` (support
+        vectors,
         and samples that began or ceased to be one), `n_active` (samples not set aside), `train_error`,
-        `validation_error` (None without validation), `objective`, `converged`, and `machine`, made when it is asked for.
+        `validation_error` (None without validation), `objective`, `converged`, and `machine`, made when it is asked
+        for.
     best_step_ : int, the step whose vectors were kept.
     stop_reason_ : str, "patience", "max_vectors", "target_error" or "candidates" (none was left).
     objective_ : float, ½βᵀKβ + Σ C ξ of the final coefficients, summed over the classes.
@@ -263,7 +265,8 @@ class MultiKernelGrowingSVC(_Growing):
     kernel : {"rbf", "laplacian"}, default="rbf"
     vectors_per_class, patience : int, default=2
 
-    The other parameters and the attributes are those of `GrowingSVC`; in `machine_` every vector has its own γ (`gammas`).
+    The other parameters and the attributes are those of `GrowingSVC`; in `machine_` every vector has its own γ
+    (`gammas`).
     """
 
     coef0, degree = 0.0, 3.0  # of no kernel that is allowed
