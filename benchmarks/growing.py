@@ -1,7 +1,7 @@
 """How long growing takes beside the training of an SVM, in one run.
 
-a9a (32,561 × 123, C = 1, γ = 1/32): scikit-learn's SVC is trained, and GrowingSVC grows to 100 vectors. See README.md in
-this folder.
+a9a (32,561 × 123, C = 1, γ = 1/32): scikit-learn's SVC is trained, and GrowingSVC grows to 100 vectors. See README.md
+in this folder.
 """
 
 from __future__ import annotations
