@@ -311,7 +311,10 @@ def test_coefficients_that_do_not_converge_are_said(moons: Any) -> None:
         ({"patience": -1}, "patience of GrowingSVC must be"),
         ({"validation_fraction": 1.0}, "validation_fraction of GrowingSVC must be a number from 0 to below 1"),
         ({"stability": "high"}, "stability of GrowingSVC must be a number from 0 to below 1"),
-        ({"max_vectors": 0}, "n_vectors of GrowingSVC must be"),
+        (
+            {"max_vectors": 0},
+            "max_vectors of GrowingSVC must be a whole number of at least 1, or a share of the training samples",
+        ),
         ({"kernel": "precomputed"}, "kernel must be one of"),
     ],
 )

@@ -13,7 +13,8 @@ from oracles import wls as oracle
 from slimsvm.kernels import Rbf, Sigmoid
 from slimsvm.methods.margin import whitening
 from slimsvm.optim.basis import Basis
-from slimsvm.optim.margin import Held, MarginProblem, solve_margin
+from slimsvm.optim.margin import solve_margin
+from slimsvm.optim.margin_problem import Held, MarginProblem
 from slimsvm.optim.result import Status
 from slimsvm.optim.wls import solve_wls
 

@@ -59,7 +59,8 @@ class _Growing(MachineClassifier):
         task = training.classification(self, X, y, sample_weight)
         n = task.points.n_points
         if self.max_vectors is not None:
-            limits = replace(limits, max_vectors=resolve_size(self.max_vectors, n, type(self).__name__))
+            most = resolve_size(self.max_vectors, n, type(self).__name__, "max_vectors", "training samples")
+            limits = replace(limits, max_vectors=most)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         growth = Growth(task.points.given, task.Y, task.costs, float(self.tol))
         growth.hold_out(task.labels, limits.validation_fraction, rng)

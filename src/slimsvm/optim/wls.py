@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from slimsvm.optim.margin import MarginSolution, factor
+from slimsvm.optim.margin import factor
+from slimsvm.optim.margin_problem import MarginSolution
 from slimsvm.optim.result import Status
 
 FloatArray = NDArray[np.float64]
