@@ -270,7 +270,7 @@ class _Sides(_Search):
         upper, lower = self._highest + margins, self._lowest - margins
         alone = ~np.isfinite(upper) | ~np.isfinite(lower)  # the machine gets none of a class right: nothing is sure
         upper, lower = np.where(alone, NEVER, upper), np.where(alone, -NEVER, lower)
-        middle = lower + (upper - lower) / 2
+        middle = 0.5 * lower + 0.5 * upper
         apart = upper < lower
         return np.where(apart, middle, upper), np.where(apart, middle, lower)
 
