@@ -8,6 +8,7 @@ from typing import Any
 
 import common
 import numpy as np
+from common import Data, signs
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
@@ -17,7 +18,6 @@ SETTINGS = common.load_settings(Path(__file__).parent)
 SMOKE = SETTINGS["smoke"]
 SIZES = {"waveform": 4000, "image": 1848, "diabetes": 576}  # samples to train on (paper, section 4.1)
 FILES = {"abalone": "abalone_gsvc", "kwok": "kwok", "waveform": "waveform", "image": "segment", "diabetes": "pima"}
-Data = tuple[Any, Any, Any, Any]  # training rows and labels, test rows and labels
 
 
 def setting(name: str, smoke: bool) -> Any:
@@ -30,7 +30,7 @@ def data_of(name: str, smoke: bool) -> Data:
     """The data of one set; for a smoke run the first few rows of each part, generated where there are no data."""
     if smoke:
         few = SMOKE["samples"]
-        data = _loaded(name) if shared_data.has_data() else _generated(SMOKE["features"][name])
+        data = _loaded(name) if shared_data.has_data() else common.generated(few, SMOKE["features"][name])
         return tuple(part[:few] for part in data)  # type: ignore[return-value]
     return _loaded(name)
 
@@ -41,27 +41,15 @@ def _loaded(name: str) -> Data:
         return data["X_train"], data["y_train"], data["X_test"], data["y_test"]
     X, y = data["X"].astype(np.float64), data["y"]
     if name == "waveform":
-        y = np.where(y == 1, 1, -1)
+        y = signs(y == 1)
     if name == "image":
-        X, y = np.delete(X, 2, axis=1), np.where(y < 3, 1, -1)  # column 2 is constant
+        X, y = np.delete(X, 2, axis=1), signs(y < 3)  # column 2 is constant
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[: SIZES[name]], order[SIZES[name] :]
     if name != "waveform":  # whose width in the paper goes with the scale that the generator gives
         mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
         X = (X - mean) / np.where(spread > 0, spread, 1.0)
     return X[train], y[train], X[test], y[test]
-
-
-def _generated(n_features: int) -> Data:
-    """Two noisy rings in as many features as asked for."""
-    rng = np.random.default_rng(0)
-    n = 2 * SMOKE["samples"]
-    y = np.where(np.arange(n) % 2, 1, -1)
-    angle, radius = rng.uniform(0.0, 2.0 * np.pi, n), 1.0 + 0.6 * (y > 0) + rng.normal(scale=0.2, size=n)
-    X = np.zeros((n, n_features))
-    X[:, :2] = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    half = n // 2
-    return X[:half], y[:half], X[half:], y[half:]
 
 
 @cache

@@ -9,7 +9,6 @@ them.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,13 @@ from problems import SETTINGS, SMOKE, data_of, reuters, setting
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what is missing of the sets asked for, then summarise."""
     sets = list(SETTINGS["sets"])
-    options = common.parse_arguments(__doc__, [*sets, "reuters"], argv)
-    output = options.output or (common.cache_folder("parrado2003-smoke") if options.smoke else HERE)
+    options = common.argument_parser(__doc__, [*sets, "reuters"]).parse_args(argv)
+    output, _ = common.places(options, HERE)
+    for stale in output.glob("*.csv") if options.smoke and options.output is None and not options.draw else ():
+        stale.unlink()  # a folder that was named is gone on with
     try:
         if not options.draw:
             check_data(options.only, options.smoke)
-            output.mkdir(parents=True, exist_ok=True)
-            for stale in output.glob("*.csv") if options.smoke else ():
-                stale.unlink()
             run_sets([name for name in sets if name in options.only], output, options)
             if "reuters" in options.only:
                 run_reuters(output, options)
@@ -86,14 +84,10 @@ def run_reuters(output: Path, options: Any) -> None:
 
 def run_missing(function: Callable[[Any], list[common.Row]], tasks: Sequence[Any], path: Path, jobs: int) -> None:
     """Run the tasks; every one that ends joins the table at once."""
-    rows, begin, told = common.read_csv(path), time.perf_counter(), 0.0
-    for count, found in enumerate(common.run_all(function, tasks, jobs), start=1):
+    rows = common.read_csv(path)
+    for found in common.told(path.name, common.run_all(function, tasks, jobs), len(tasks)):
         rows += found
         common.write_csv(path, rows)
-        spent = time.perf_counter() - begin
-        if spent > told + 30.0 or count == len(tasks):
-            told = spent
-            print(f"{path.name}: {count} of {len(tasks)} tasks, {spent:.0f} s", flush=True)
 
 
 def summarise(output: Path) -> None:
