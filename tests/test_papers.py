@@ -139,10 +139,8 @@ def test_one_set_alone_keeps_the_others(smoke: tuple[Path, Path], rows: Rows) ->
 
 
 def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_data: object, tmp_path: Path) -> None:
-    some = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}, "garcia2006": {"heart", "sonar"}}[
-        smoke[0].parent.name
-    ]
-    of = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}, "parrado2003": {"kwok", "diabetes"}}
+    of = {"suttorp2007": {"spambase", "connect4"}, "wu2005": {"titanic"}, "garcia2006": {"heart", "sonar"}}
+    of["parrado2003"] = {"kwok", "diabetes"}
     some = of[smoke[0].parent.name]
     done = run(smoke[0], "--smoke", "--jobs", "2", "--only", ",".join(some), "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
