@@ -31,6 +31,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/mirror.py
+	$(BIN)/python benchmarks/early_exit.py
+	$(BIN)/python benchmarks/growing.py
 
 # The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help
 papers: $(VENV)/installed-papers

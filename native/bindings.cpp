@@ -47,7 +47,9 @@ public:
          std::optional<Doubles> values, std::optional<Indices> columns, std::optional<Indices> starts,
          const Doubles& gammas, double coef0, double degree, std::optional<Doubles> coef, std::optional<Doubles> start, const Indices& block_sizes,
          std::optional<Indices> site_points, std::optional<Doubles> site_scales, std::optional<Doubles> site_squares,
-         std::optional<Doubles> shift, std::optional<Doubles> scale, std::optional<Doubles> offset)
+         std::optional<Doubles> shift, std::optional<Doubles> scale, std::optional<Doubles> offset,
+         std::optional<Indices> stage_sizes, std::optional<Doubles> stage_coef, std::optional<Doubles> stage_intercept,
+         std::optional<Doubles> upper, std::optional<Doubles> lower, bool counts)
         : d_(p) {
         slim::Description machine{};
         machine.kernel = kernel;
@@ -98,6 +100,10 @@ public:
         d_ = machine.d;
         row_work_ = m * (p + 8) + (machine.diagonal ? machine.d : machine.d * p);
         width_ = machine.q > 0 ? machine.blocks * machine.q : m;
+        if (stage_sizes) {
+            add_stages(machine, *stage_sizes, stage_coef, stage_intercept, upper, lower, counts);
+            width_ = counts ? 1 : machine.stages.q;
+        }
         if (start) {
             require(static_cast<Index>(start->size()) == width_, "start must have one number per output.");
             machine.start = start->data();
@@ -163,6 +169,23 @@ private:
         machine.site_squares = squares->data();
         for (Index s = 0; s < machine.sites; ++s)
             require(machine.site_points[s] >= 0 && machine.site_points[s] < machine.m, "a site is at no point.");
+    }
+
+    static void add_stages(slim::Description& machine, const Indices& sizes, const std::optional<Doubles>& coef,
+                           const std::optional<Doubles>& intercept, const std::optional<Doubles>& upper,
+                           const std::optional<Doubles>& lower, bool counts) {
+        const Index n = static_cast<Index>(sizes.size());
+        require(machine.q == 0 && n >= 1 && coef && intercept && upper, "stages need coef, intercept and upper, alone.");
+        const Index columns = static_cast<Index>(intercept->size()), q = columns / n;
+        require(q >= 1 && q * n == columns && static_cast<Index>(coef->size()) == machine.m * columns,
+                "stages need coef (m, n q) and intercept (n q,).");
+        require(static_cast<Index>(upper->size()) == n - 1 && lower.has_value() == (q == 1) &&
+                    (!lower || lower->size() == upper->size()), "stages need a threshold for each but the last.");
+        for (Index s = 0; s < n; ++s)
+            require(sizes.data()[s] >= (s > 0 ? sizes.data()[s - 1] : 0), "the sizes of stages must rise.");
+        require(sizes.data()[n - 1] == machine.m, "the last stage must have all points.");
+        machine.stages = {n, q, sizes.data(), coef->data(), intercept->data(), upper->data(),
+                          lower ? lower->data() : nullptr, counts};
     }
 
     slim::DenseRows dense(const Data& x) const {
@@ -273,11 +296,15 @@ NB_MODULE(_native, m) {
                       std::optional<Indices>, std::optional<Indices>, const Doubles&, double, double,
                       std::optional<Doubles>, std::optional<Doubles>, const Indices&, std::optional<Indices>,
                       std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>,
-                      std::optional<Doubles>>(),
+                      std::optional<Doubles>, std::optional<Indices>, std::optional<Doubles>, std::optional<Doubles>,
+                      std::optional<Doubles>, std::optional<Doubles>, bool>(),
              nb::kw_only(), "kernel"_a, "in_float"_a, "sparse_rows"_a, "m"_a, "p"_a, "points"_a.none(),
              "values"_a.none(), "columns"_a.none(), "starts"_a.none(), "gammas"_a, "coef0"_a, "degree"_a,
              "coef"_a.none(), "start"_a.none(), "block_sizes"_a, "site_points"_a.none(),
-             "site_scales"_a.none(), "site_squares"_a.none(), "shift"_a.none(), "scale"_a.none(), "offset"_a.none())
+             "site_scales"_a.none(), "site_squares"_a.none(), "shift"_a.none(), "scale"_a.none(), "offset"_a.none(),
+             "stage_sizes"_a.none() = nb::none(), "stage_coef"_a.none() = nb::none(),
+             "stage_intercept"_a.none() = nb::none(), "upper"_a.none() = nb::none(), "lower"_a.none() = nb::none(),
+             "counts"_a = false)
         .def("run", &Plan::run)
         .def("run_csr", &Plan::run_csr)
         .def("values", &Plan::values);

@@ -13,6 +13,7 @@
 #include "input_map.h"
 #include "packing.h"
 #include "parallel.h"
+#include "stages.h"
 
 namespace slim {
 namespace {
@@ -35,7 +36,8 @@ template <class T>
 class MachineOf : public Machine {
 public:
     explicit MachineOf(const Description& machine) : packing_(machine), plan_(packing_.plan()), map_(machine) {
-        const Index width = machine.q > 0 ? machine.blocks * machine.q : machine.m;
+        if (machine.stages.n > 0) stages_.reset(new Stages<T>(machine, packing_));
+        const Index width = this->width();
         start_.assign(static_cast<std::size_t>(width), 0.0);
         if (machine.start) std::copy(machine.start, machine.start + width, start_.begin());
     }
@@ -57,6 +59,9 @@ public:
     }
 
 private:
+    // The outputs of a row.
+    Index width() const { return stages_ ? stages_->width() : plan_.q > 0 ? plan_.blocks * plan_.q : plan_.m; }
+
     // --- rows ---------------------------------------------------------------------------------------------------
 
     template <class X>
@@ -103,7 +108,7 @@ private:
 
     template <class X>
     Index csr(const CsrRows& rows, double* out, int threads) const {
-        if (!packing_.takes_sparse_rows()) return blocks<X>(CsrSource<X>{rows}, out, threads);
+        if (!packing_.takes_sparse_rows() || (stages_ && packing_.has_panels())) return blocks<X>(CsrSource<X>{rows}, out, threads);
         return sparse_rows<X>(CsrEntries<X>{rows, map_.width_in()}, rows.n, out, threads);
     }
 
@@ -125,6 +130,7 @@ private:
             const Index lane = plan_.q * kernels<T>().lanes * static_cast<Index>(sizeof(T));
             most = std::min(most, kLaneBytes / lane);
         }
+        if (stages_) most = std::min(most, stages_->most_rows());
         most = std::min(most, (n + threads - 1) / threads);
         return std::max<Index>(1, (most + unit - 1) / unit) * unit;
     }
@@ -163,7 +169,7 @@ private:
             kernels<T>().pack(plan, machine.row_block(source, begin, n, state), n, in_lanes, state.packed.get(),
                               state.norms.get());
             const Rows<T> rows{state.packed.get(), state.norms.get(), n, in_lanes};
-            const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
+            const Index width = machine.width();
             Out* at = out + begin * width;
             evaluate(plan, rows, state.scratch.get(), at, n * width);
             if (all_finite(state.norms.get(), n) && all_finite(at, n * width)) return;
@@ -188,6 +194,41 @@ private:
                 (void)size;
                 kernels<T>().values(plan, rows, scratch, at);
             }
+        }
+    };
+
+    template <class Source>
+    struct StagedWork {
+        const MachineOf& machine;
+        const Source& source;
+        double* out;
+        Index block;
+        bool in_lanes;
+        std::atomic<Index>& flagged;
+
+        struct State {
+            Buffer<typename Source::Value> row;
+            Buffer<double> sum;
+            Buffer<T> rows;
+            typename Stages<T>::State stages;
+        };
+
+        State state() const {
+            const bool copied = !machine.template passes<Source>();
+            const Index p = copied ? machine.plan_.p : 0;
+            return {Buffer<typename Source::Value>(copied ? machine.map_.width_in() : 0), Buffer<double>(p),
+                    Buffer<T>(block * p), machine.stages_->state(in_lanes ? block : 0)};
+        }
+
+        void operator()(State& state, Index begin, Index end) const {
+            const T* rows = machine.row_block(source, begin, end - begin, state);
+            double* at = out + begin * machine.width();
+            if (in_lanes) {
+                flagged += machine.stages_->run(state.stages, rows, end - begin, at);
+                return;
+            }
+            for (Index r = 0; r < end - begin; ++r)
+                flagged += machine.stages_->run_one(rows + r * machine.plan_.p, at + r * machine.width());
         }
     };
 
@@ -218,8 +259,21 @@ private:
         std::atomic<Index> flagged{0};
         const bool in_lanes = plan_.few && source.size() >= kFewestLanes;
         const Index block = block_rows(source.size(), in_lanes, threads);
+        if constexpr (std::is_same<Out, double>::value) {
+            if (stages_ && source.size() == 1 && passes<Source>()) return alone(source, out);
+            const StagedWork<Source> work{*this, source, out, block, in_lanes, flagged};
+            if (stages_) return in_blocks(source.size(), block, threads, work), flagged.load();
+        }
         in_blocks(source.size(), block, threads, BlockWork<Source, Out>{*this, source, out, block, in_lanes, flagged});
         return flagged;
+    }
+
+    // One row, read where it is, by stages.
+    template <class Source>
+    Index alone(const Source& source, double* out) const {
+        if constexpr (std::is_same<Source, DenseSource<T>>::value)
+            return stages_->run_one(source.row(0, plan_.p, nullptr), out);
+        return 0;
     }
 
     // --- sparse rows --------------------------------------------------------------------------------------------
@@ -277,7 +331,7 @@ private:
 
         void operator()(State& state, Index begin, Index end) const {
             const Packed<T>& plan = machine.plan_;
-            const Index width = plan.q > 0 ? plan.blocks * plan.q : plan.m;
+            const Index width = machine.width();
             for (Index r = begin; r < end; ++r) {
                 entries.read(r, state.values, state.columns);
                 T norm = 0;
@@ -286,6 +340,10 @@ private:
                 machine.start(at, 1);
                 const SparseRow<T> row{state.values.data(), state.columns.data(),
                                        static_cast<Index>(state.values.size()), norm};
+                if (machine.stages_) {
+                    flagged += machine.stages_->run_sparse(row, at);
+                    continue;
+                }
                 if (machine.packing_.has_panels()) kernels<T>().sparse_arguments(plan, row, state.u.get());
                 else machine.packing_.inverted_arguments(row, state.u.get());
                 kernels<T>().finish(plan, state.u.get(), state.scratch.get(), at);
@@ -310,6 +368,7 @@ private:
     Packing<T> packing_;
     const Packed<T>& plan_;
     Map map_;
+    std::unique_ptr<Stages<T>> stages_;
     std::vector<double> start_;
 };
 

@@ -9,6 +9,18 @@
 
 namespace slim {
 
+// Early exit; see stages.h. All is there or, with n = 0, nothing.
+struct StageDescription {
+    Index n;                 // stages
+    Index q;                 // outputs
+    const Index* sizes;      // [n], the points of each stage; they rise, and the last is m
+    const double* coef;      // [m][n q], zero beyond a stage's points
+    const double* intercept;  // [n q]
+    const double* upper;     // [n − 1], of several outputs the lead
+    const double* lower;     // [n − 1], or null with several outputs
+    bool counts;             // kernel evaluations are wanted, not scores
+};
+
 // What a machine is, as the caller has it; nothing here is kept after construction.
 struct Description {
     std::string kernel;  // "rbf", "laplacian", "poly", "linear" or "sigmoid"
@@ -35,6 +47,7 @@ struct Description {
     const double* offset;    // [p]
     bool diagonal;
     bool sparse_rows;        // rows will come in CSR form: do not centre
+    StageDescription stages;  // with these, q is 0 and the outputs are [n][stages.q], or [n][1] counts
 };
 
 struct DenseRows {

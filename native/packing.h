@@ -48,8 +48,9 @@ public:
         choose_form(machine);
         place_points(machine);
         has_points_ ? pack_panels(machine) : invert(machine);
-        if (has_points_ && plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && machine.sites == 0 &&
-            plan_.function == Function::exp2)
+        const bool few = plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && machine.sites == 0 &&
+                         plan_.function == Function::exp2;
+        if (has_points_ && (few || machine.stages.n > 0))
             pack_few(machine);
     }
 
@@ -271,7 +272,7 @@ private:
                 point[k] = static_cast<T>(factor(machine, j) * centred(machine, j, k));
             point[plan_.p] = bias_[slot_[j]];
             point[plan_.p + 1] = gain_[slot_[j]];
-            point[plan_.p + 2] = static_cast<T>(machine.coef[j]);
+            point[plan_.p + 2] = plan_.q == 1 ? static_cast<T>(machine.coef[j]) : T(0);
         }
     }
 

@@ -42,7 +42,8 @@ struct Packed {
     const T* scale;       // [layers][W], −2β
     const T* square;      // [layers][W]: d² = scale · k + square + k(x, x), or scale · (k − 1) + square if k(x, x) is 1
     T own_gain, own_bias;  // u of x against itself is own_gain ‖x‖² + own_bias
-    const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; else null
+    const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; with
+                          // early exit, whatever the features, without coefficients; else null
 };
 
 // A block of rows as `pack` leaves it. In tiles of R rows, feature by feature: tile[feature][R]; tiles have `tile_rows`,
@@ -82,6 +83,14 @@ struct Kernels {
     void (*pack)(const Packed<T>&, const T* rows, Index n, bool in_lanes, T* packed, T* norms);
     // 2^u over an array, in place: the speed of the exponential alone.
     void (*exp2_array)(T* values, Index n);
+    // Early exit (isa/stages.h): kernel values to keep, of one row in a tile and of rows in lanes, and sums over them.
+    void (*keep)(const Packed<T>&, const Rows<T>& row, T* scratch, T* kept);
+    void (*stage_sums)(const T* kept, const T* coef, Index vectors, Index q, T* out);
+    void (*keep_in_lanes)(const Packed<T>&, const T* packed, const T* norms, Index n, Index stride, Index begin,
+                          Index end, T* kept);
+    void (*judge)(const T* kept, Index stride, Index n, const T* coef, Index step, Index m, const T* intercept, Index q,
+                  T upper, T lower, T* scores, std::uint64_t* sure);
+    void (*move_up)(T* arrays, Index count, Index stride, const std::uint64_t* alive, Index n);
 
     // Scratch for a block of n rows, in values of T; it must be aligned to 64 bytes.
     Index scratch(Index n, Index q) const { return (2 * (n > 4 ? n : 4) + n * q) * lanes; }

@@ -144,6 +144,7 @@ def test_the_data_beside_the_project_are_read(smoke: tuple[Path, Path], shared_d
         "wu2005": {"titanic"},
         "garcia2006": {"heart", "sonar"},
         "chen2002": {"ripley"},
+        "parrado2003": {"kwok", "diabetes"},
     }[smoke[0].parent.name]
     done = run(smoke[0], "--smoke", "--jobs", "2", "--only", ",".join(some), "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr

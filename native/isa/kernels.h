@@ -572,10 +572,13 @@ void exp2_array(T* array, Index n) {
     }
 }
 
+#include "stages.h"
+
 template <class T>
 constexpr slim::Kernels<T> kernels() {
     return {Simd<T>::W, kTileRows, kLaneVectors * Simd<T>::W, &sums<T>, &values<T, T>, &values<T, double>,
-            &sparse_arguments<T>, &finish<T>, &pack<T>, &exp2_array<T>};
+            &sparse_arguments<T>, &finish<T>, &pack<T>, &exp2_array<T>, &keep<T>, &stage_sums<T>, &keep_in_lanes<T>,
+            &judge<T>, &move_up<T>};
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
     from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
     from slimsvm.machine import KernelMachine
+    from slimsvm.methods.early_exit import add_early_exit
+    from slimsvm.methods.growing import GrowingSVC, MultiKernelGrowingSVC
     from slimsvm.methods.mirror import MirrorPointClassifier
     from slimsvm.methods.perceptron import PrunedPerceptronClassifier
     from slimsvm.methods.reduced_set import ReducedSetClassifier
@@ -28,12 +30,15 @@ if TYPE_CHECKING:
     from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
     from slimsvm.methods.sparse_one_class import SparseOneClassSVM
     from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
+    from slimsvm.methods.width_search import WidthSearchCV
 
 __all__ = [
     "FormatError",
+    "GrowingSVC",
     "Interrupted",
     "KernelMachine",
     "MirrorPointClassifier",
+    "MultiKernelGrowingSVC",
     "PrunedPerceptronClassifier",
     "ReducedSVC",
     "ReducedSetClassifier",
@@ -46,7 +51,9 @@ __all__ = [
     "SparseLargeMarginRegressor",
     "SparseOneClassSVM",
     "UnsupportedModelError",
+    "WidthSearchCV",
     "__version__",
+    "add_early_exit",
     "compress",
     "load",
     "save",
@@ -61,6 +68,8 @@ _HOMES = {
     "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
     "machine": ("KernelMachine",),
     "methods.mirror": ("MirrorPointClassifier",),
+    "methods.early_exit": ("add_early_exit",),
+    "methods.growing": ("GrowingSVC", "MultiKernelGrowingSVC"),
     "methods.perceptron": ("PrunedPerceptronClassifier",),
     "methods.reduced_set": ("ReducedSetClassifier",),
     "methods.reduced_svm": ("ReducedSVC",),
@@ -68,6 +77,7 @@ _HOMES = {
     "methods.sparse_margin": ("SparseLargeMarginClassifier",),
     "methods.sparse_one_class": ("SparseOneClassSVM",),
     "methods.sparse_regression": ("SparseLargeMarginRegressor",),
+    "methods.width_search": ("WidthSearchCV",),
 }
 
 

@@ -60,13 +60,15 @@ def plan(
     in_float: bool,
     sparse_rows: bool,
     sites: Sites | None = None,
+    stages: dict[str, Any] | None = None,
 ) -> Any:
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
     Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
     They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
     a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin. `sites` are
-    those of a head of distances: the point of each, its scale and its square (`Kernel.scaled_squares`).
+    those of a head of distances: the point of each, its scale and its square (`Kernel.scaled_squares`). `stages` are
+    those of a head with early exit: out is then its scores (n, q), or counts (n, 1).
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
@@ -96,6 +98,7 @@ def plan(
         start=start,
         block_sizes=np.array(blocks if sites is None else (m,), dtype=np.int64),
         **parts,
+        **(stages or {}),
     )
 
 

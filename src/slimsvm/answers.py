@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
-from slimsvm.heads import Head, class_pairs
+from slimsvm.heads import Head, StagedHead, class_pairs
 
 PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
 
@@ -132,8 +132,8 @@ class Value(Answer):
     flat: bool = True
 
     def check(self, head: Head) -> None:
-        if head.gives_pairs:
-            raise ValueError("A regression machine cannot have a pairwise head.")
+        if head.gives_pairs or isinstance(head, StagedHead):
+            raise ValueError(f"A regression machine cannot have a {head.name} head, whose scores are for classes.")
         if self.flat and head.n_scores != 1:
             raise ValueError(f"A flat answer needs one score per sample. The head has {head.n_scores}.")
 
@@ -151,7 +151,7 @@ class Inlier(Answer):
     name: ClassVar[str] = "inlier"
 
     def check(self, head: Head) -> None:
-        if head.gives_pairs or head.n_scores != 1:
+        if head.gives_pairs or isinstance(head, StagedHead) or head.n_scores != 1:
             raise ValueError(f"A one-class machine has one score per sample. The {head.name} head has {head.n_scores}.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:

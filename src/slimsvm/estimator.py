@@ -63,6 +63,10 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         """The machine's answers, one per row of X (n, d)."""
         return self._ask(KernelMachine.predict, X)
 
+    def kernel_evaluations(self, X: Any) -> NDArray[np.intp]:
+        """The kernel values that the answer to each row of X takes, (n,): `n_vectors_`, or fewer by early exit."""
+        return self._ask(KernelMachine.kernel_evaluations, X)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the machine to a .slim file, which `slimsvm.load` reads."""
         storage.write(self._fitted_machine(), path)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
-from slimsvm.heads import Head, MirrorHead, SharedHead
+from slimsvm.heads import Head, MirrorHead, SharedHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
 from slimsvm.kernels.geometry import Matrix, check_csr
@@ -36,19 +36,31 @@ NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate
 
 
 class Evaluator:
-    """Evaluates one machine's kernel expansion and head; safe to share between threads."""
+    """Evaluates one machine's kernel expansion and head; safe to share between threads.
+
+    With `counts`, of a head with early exit: the points up to the deciding stage, (n, 1), in place of scores.
+    """
 
     def __init__(
-        self, kernel: Kernel, points: Any, head: Head, gammas: FloatArray | None, input_map: InputMap | None
+        self,
+        kernel: Kernel,
+        points: Any,
+        head: Head,
+        gammas: FloatArray | None,
+        input_map: InputMap | None,
+        counts: bool = False,
     ) -> None:
         self.kernel, self.points, self.head = kernel, points, head
         self.gammas, self.input_map = gammas, input_map
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
+        self._counts, self._staged = counts, isinstance(head, StagedHead)
         self.n_sums = self._sums_shape[0] * self._sums_shape[1]
+        if self._staged:
+            self.n_sums = 1 if counts else head.n_scores
         self.chunk_rows = max(1, CHUNK_VALUES // max(1, self.n_sums))
         self._row_work = (head.n_inputs + self._sums_shape[1]) * (self.n_features + 8)
-        self._is_shared = isinstance(head, SharedHead)
+        self._is_whole = isinstance(head, (SharedHead, StagedHead))  # the core gives scores, not sums
         self._plans: dict[tuple[bool, bool], Any] = {}
 
     def scores(
@@ -69,6 +81,18 @@ class Evaluator:
             return self._native_scores(X, n_jobs, precision, first_row)
         return self._numpy_scores(X if len(shape) == 2 else X[None], first_row)
 
+    def kernel_evaluations(
+        self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto"
+    ) -> NDArray[np.intp]:
+        """The points that the answer to each sample takes, (n,)."""
+        if not self._staged:
+            return np.full(len(self.scores(X, n_jobs, precision)), self.head.n_points)
+        return self._counter.scores(X, n_jobs, precision)[:, 0].astype(np.intp)
+
+    @cached_property
+    def _counter(self) -> Evaluator:
+        return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map, counts=True)
+
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
         in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self._float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
@@ -85,7 +109,7 @@ class Evaluator:
                 return self._numpy_scores(X, first_row)
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
             bad = plan.run_csr(X.data, columns, starts, out, threads)
-        scores = out if self._is_shared else self.head.combine(out.reshape(n, *self._sums_shape))
+        scores = out if self._is_whole else self.head.combine(out.reshape(n, *self._sums_shape))
         if bad:
             self._mend(X if X.ndim == 2 else X[None], np.flatnonzero(np.isnan(out[:, 0])), scores, first_row)
         return scores
@@ -96,6 +120,12 @@ class Evaluator:
         scores[rows] = self._numpy_scores(X[rows], first_row)
 
     def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
+        plan = self._staged_plan(in_float) if self._staged else self._plain_plan(in_float, for_sparse)
+        plan = NO_PLAN if plan is None else plan
+        self._plans[in_float, for_sparse] = plan
+        return plan
+
+    def _plain_plan(self, in_float: bool, for_sparse: bool) -> Any:
         points, gammas = self.points, self.gammas
         coef: FloatArray | None = self.head.coef
         if (
@@ -104,8 +134,8 @@ class Evaluator:
             and self.n_sums * points.shape[1] <= stored_values(points)
         ):
             points, gammas, coef = self._weights, None, None
-        start = self.head.intercept if self._is_shared else None
-        plan = _core.plan(
+        start = self.head.intercept if self._is_whole else None
+        return _core.plan(
             self.kernel,
             points,
             gammas,
@@ -117,9 +147,31 @@ class Evaluator:
             for_sparse,
             self._sites,
         )
-        plan = NO_PLAN if plan is None else plan
-        self._plans[in_float, for_sparse] = plan
-        return plan
+
+    def _staged_plan(self, in_float: bool) -> Any:
+        """Early exit. Kernels of dot products have no bound to make float32's margins of: they take float64."""
+        assert isinstance(self.head, StagedHead)
+        in_float = in_float and self.kernel.geometry != "dot" and not is_sparse(self.points)
+        head = self.head.with_margins(self._float32_margins(self.head)) if in_float else self.head
+        stages = {
+            "stage_sizes": np.array(head.sizes, dtype=np.int64),
+            "stage_coef": head.coef,
+            "stage_intercept": head.intercept,
+            "upper": head.upper,
+            "lower": head.lower,
+            "counts": self._counts,
+        }
+        return _core.plan(
+            self.kernel, self.points, self.gammas, None, None, (), self.input_map, in_float, False, None, stages
+        )
+
+    def _float32_margins(self, head: StagedHead) -> FloatArray:
+        """What scores of a radial kernel in float32 may be off by at each stage but the last, (S − 1,)."""
+        eps = float(np.finfo(np.float32).eps)
+        value = max(FLOAT32_ERROR, eps * self.kernel.amplification(self.points, self.gammas))
+        sums = eps * (8 + np.array(head.sizes[:-1]) / 4)  # lanes of at least four
+        sizes = (np.abs(head.coef).sum(axis=0) + np.abs(head.intercept)).reshape(head.n_stages, -1).max(axis=1)
+        return np.asarray(2 * (value + sums) * sizes[:-1])
 
     @cached_property
     def _sites(self) -> _core.Sites | None:
@@ -139,13 +191,8 @@ class Evaluator:
     def _weights(self) -> FloatArray:
         """A linear kernel's expansion summed up beforehand: one vector per block and coefficient, (G q, p)."""
         coef = self.head.coef if self.gammas is None else self.head.coef * self.gammas[:, None]
-        parts = [(self.points[block].T @ coef[block]).T for block in self._block_slices]
+        parts = [(self.points[block].T @ coef[block]).T for block in _slices(self.head)]
         return np.ascontiguousarray(np.concatenate(parts))
-
-    @cached_property
-    def _block_slices(self) -> list[slice]:
-        edges = np.cumsum((0, *self.head.blocks))
-        return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
     @cached_property
     def _float32_serves(self) -> bool:
@@ -158,33 +205,62 @@ class Evaluator:
             return False
         if self.head.reads_distances and self.kernel.geometry == "dot":  # they cancel near the points
             return False
+        head = self.head.last() if isinstance(self.head, StagedHead) else self.head
         eps = float(np.finfo(np.float32).eps)
         least, most = FLOAT32_RANGE
-        probes = self.points[:: max(1, self.head.n_points // PROBES)]
+        probes = self.points[:: max(1, head.n_points // PROBES)]
         K = self._inputs(probes)
-        coef = np.abs(self.head.coef)
+        coef = np.abs(head.coef)
         sizes_fit = max(np.abs(K).max(), np.abs(self.points).max(), coef.max()) < most
         if not sizes_fit or coef[coef > 0].min(initial=1.0) < least:
             return False
-        typical = np.sqrt(np.mean(np.square(self.head.scores(K)), axis=0))
-        sizes = np.stack([np.abs(self.head.coef[block]).sum(axis=0) for block in self._block_slices])[None]
-        total = (self.head.combine(sizes) - self.head.combine(np.zeros_like(sizes)))[0]
+        typical = np.sqrt(np.mean(np.square(head.scores(K)), axis=0))
+        sizes = np.stack([np.abs(head.coef[block]).sum(axis=0) for block in _slices(head)])[None]
+        total = (head.combine(sizes) - head.combine(np.zeros_like(sizes)))[0]
         bound = eps * np.abs(K).max() * total
         accurate = eps * self.kernel.amplification(self.points, self.gammas) <= FLOAT32_ERROR
         return accurate and bool((bound <= FLOAT32_TOLERANCE * typical).all())
 
     def _numpy_scores(self, X: Matrix, first_row: int) -> FloatArray:
-        sums = np.empty((X.shape[0], *self._sums_shape))
+        scores = np.empty((X.shape[0], 1 if self._counts else self.head.n_scores))
         step = max(1, BLOCK_VALUES // max(1, self.head.n_inputs))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             _check_finite(rows, first_row + np.arange(start, start + rows.shape[0]))
             if self.input_map is not None:
                 rows = self.input_map.apply(rows)
-            K = self._inputs(rows)
-            for g, block in enumerate(self._block_slices):
-                sums[start : start + step, g] = K[:, block] @ self.head.coef[block]
+            scores[start : start + step] = self._by_stages(rows) if self._staged else self._by_blocks(rows)
+        return scores
+
+    def _by_blocks(self, rows: Matrix) -> FloatArray:
+        sums = np.empty((rows.shape[0], *self._sums_shape))
+        K = self._inputs(rows)
+        for g, block in enumerate(_slices(self.head)):
+            sums[:, g] = K[:, block] @ self.head.coef[block]
         return self.head.combine(sums)
+
+    def _by_stages(self, rows: Matrix) -> FloatArray:
+        """Early exit: only the rows that no stage before has decided meet the points of the next."""
+        head = self.head
+        assert isinstance(head, StagedHead)
+        result = np.empty((rows.shape[0], 1 if self._counts else head.n_scores))
+        waiting, K = np.arange(rows.shape[0]), np.empty((rows.shape[0], 0))
+        for t, points in enumerate(_slices(head)):
+            gammas = None if self.gammas is None else self.gammas[points]
+            K = np.hstack([K, self.kernel.gram_numpy(rows[waiting], self.points[points], gammas)])
+            columns = head.columns(t)
+            decided, scores = head.decide(t, K @ head.coef[: points.stop, columns] + head.intercept[columns])
+            result[waiting] = points.stop if self._counts else scores
+            waiting, K = waiting[~decided], K[~decided]
+            if not len(waiting):
+                break
+        return result
+
+
+def _slices(head: Head) -> list[slice]:
+    """The points of each of the head's blocks."""
+    edges = np.cumsum((0, *head.blocks)).tolist()
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def stored_values(points: Any) -> int:

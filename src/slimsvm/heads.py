@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -182,7 +183,118 @@ class PairwiseHead(Head):
         return PairsHead(coef, self.intercept)
 
 
-HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead, MirrorHead)}
+@dataclass(frozen=True, eq=False)
+class StagedHead(Head):
+    """Early exit: linear heads on more and more of the points, of which the first that is sure decides.
+
+    Stage t of S has scores o_t = Σ_{j < sizes[t]} coef[j, t q + c] k_j + intercept[t q + c] for q outputs c.
+
+    - One output: o_t > upper[t] is the second class, o_t < lower[t] the first (Parrado-Hernández et al. 2003, Table 3).
+    - Several: the stage decides where its best score leads the second by more than upper[t]; there is no `lower`.
+
+    The last stage decides all that is left. A sample's scores are those of the stage that decided. Where that stage's
+    threshold lies beyond zero it is taken off: o_t − min(upper[t], 0) is above zero, and o_t − max(lower[t], 0) below,
+    whatever the sign of o_t, so that scores and answers agree.
+
+    Parameters
+    ----------
+    coef : (m, S q), zero where a stage does not have the point.
+    intercept : (S q,).
+    sizes : S numbers of points, rising; the last is m.
+    upper, lower : (S − 1,), lower ≤ upper.
+    """
+
+    name: ClassVar[str] = "staged"
+    coef: FloatArray
+    intercept: FloatArray
+    sizes: tuple[int, ...] = ()
+    upper: FloatArray = ()  # type: ignore[assignment]
+    lower: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, ("coef", "intercept", "upper") if self.lower is None else ("coef", "intercept", "upper", "lower"))
+        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
+        S, columns = self.n_stages, self.intercept.shape
+        shapes = (self.n_points, *columns), (S - 1,), (S - 1,) if columns == (S,) else None
+        found = self.coef.shape, self.upper.shape, None if self.lower is None else self.lower.shape
+        if S < 1 or len(columns) != 1 or columns[0] < S or columns[0] % S or found != shapes:
+            raise ValueError(
+                f"StagedHead with the sizes {self.sizes} needs coef (m, S q), intercept (S q,), upper (S − 1,) and, "
+                f"with one output, lower (S − 1,), where S = {S} and m is the last size. Got coef {found[0]}, "
+                f"intercept {columns}, upper {found[1]} and lower {found[2]}."
+            )
+        if self.sizes[0] < 0 or any(a >= b for a, b in itertools.pairwise(self.sizes)):
+            raise ValueError(f"sizes of StagedHead must rise. Got {self.sizes}.")
+        if any(self.coef[size:, self.columns(t)].any() for t, size in enumerate(self.sizes)):
+            raise ValueError("coef of StagedHead must be zero where a stage does not have the point.")
+        if (self.upper < (0.0 if self.lower is None else self.lower)).any():
+            raise ValueError("upper of StagedHead must not be below lower; of several outputs, not below zero.")
+
+    @classmethod
+    def of(
+        cls, stages: Sequence[tuple[FloatArray, FloatArray]], upper: FloatArray, lower: FloatArray | None
+    ) -> StagedHead:
+        """From the coefficients (sizes[t], q) and intercepts (q,) of each stage."""
+        m = len(stages[-1][0])
+        coef = [np.pad(coef, ((0, m - len(coef)), (0, 0))) for coef, _ in stages]
+        sizes = tuple(len(coef) for coef, _ in stages)
+        return cls(np.hstack(coef), np.concatenate([b for _, b in stages]), sizes, upper, lower)
+
+    @property
+    def n_points(self) -> int:
+        return self.sizes[-1] if self.sizes else 0
+
+    @property
+    def n_stages(self) -> int:
+        """S."""
+        return len(self.sizes)
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.intercept) // self.n_stages
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        return tuple(np.diff(self.sizes, prepend=0).tolist())
+
+    def columns(self, stage: int) -> slice:
+        """The columns of a stage in `coef` and `intercept`."""
+        q = self.n_scores
+        return slice(stage * q, (stage + 1) * q)
+
+    def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        q = self.n_scores
+        scores, waiting = np.empty((len(sums), q)), np.arange(len(sums))
+        for t in range(self.n_stages):
+            o = sums[waiting, : t + 1, self.columns(t)].sum(axis=1) + self.intercept[self.columns(t)]
+            decided, scores[waiting] = self.decide(t, o)
+            waiting = waiting[~decided]
+        return scores
+
+    def decide(self, stage: int, scores: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which of the samples with the scores (n, q) of a stage it decides, and these scores as they are given out."""
+        if stage == self.n_stages - 1:
+            return np.ones(len(scores), dtype=bool), scores
+        upper = self.upper[stage]
+        if self.lower is None:
+            two = np.partition(scores, -2, axis=1)[:, -2:]
+            return np.asarray(two[:, 1] - two[:, 0] > upper), scores
+        lower = self.lower[stage]
+        above, below = scores > upper, scores < lower
+        shift = np.where(above, min(upper, 0.0), np.where(below, max(lower, 0.0), 0.0))
+        return np.asarray((above | below)[:, 0]), scores - shift
+
+    def last(self) -> LinearHead:
+        """The last stage alone."""
+        columns = self.columns(self.n_stages - 1)
+        return LinearHead(self.coef[:, columns], self.intercept[columns])
+
+    def with_margins(self, margins: NDArray[np.float64]) -> StagedHead:
+        """The head with thresholds moved apart by the margins (S − 1,) on either side."""
+        return replace(self, upper=self.upper + margins, lower=None if self.lower is None else self.lower - margins)
+
+
+HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead, MirrorHead, StagedHead)}
 
 
 @lru_cache(maxsize=64)
@@ -195,8 +307,8 @@ def class_pairs(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
     return first, second, sign
 
 
-def _freeze(head: Head) -> None:
-    for name in ("coef", "intercept"):
+def _freeze(head: Head, names: tuple[str, ...] = ("coef", "intercept")) -> None:
+    for name in names:
         array = frozen_array(getattr(head, name))
         if not np.isfinite(array).all():
             raise ValueError(f"{name} of {type(head).__name__} must be finite.")

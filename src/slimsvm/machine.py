@@ -7,7 +7,7 @@ a head that turns kernel values into scores, and an answer that turns scores int
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_spa
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
 from slimsvm.evaluation import Evaluator, Precision
-from slimsvm.heads import Head
+from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
@@ -87,6 +87,8 @@ class KernelMachine(Record):
         if self.calibration is not None:
             if not isinstance(self.answer, Classes):
                 raise ValueError("calibration of KernelMachine goes with classes only.")
+            if isinstance(self.head, StagedHead):
+                raise ValueError("calibration of KernelMachine reads full scores, and does not go with early exit.")
             self._check_calibration(self.calibration, self.answer)
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", tuple(str(name) for name in self.feature_names))
@@ -104,7 +106,7 @@ class KernelMachine(Record):
 
     @property
     def n_vectors(self) -> int:
-        """m, the number of points: kernel evaluations per pattern."""
+        """m, the number of points: kernel evaluations per pattern, at most."""
         return int(self.points.shape[0])
 
     @property
@@ -143,6 +145,15 @@ class KernelMachine(Record):
         """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
         answers = self._in_chunks(self._answers, X, n_jobs, precision)
         return answers[0] if _is_one(X) else answers
+
+    def kernel_evaluations(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
+        """The kernel values that each sample's answer takes, (n,): the number of vectors, or fewer by early exit."""
+        counts = self._evaluator.kernel_evaluations(X, n_jobs, precision)
+        return counts[0] if _is_one(X) else counts
+
+    def without_early_exit(self) -> KernelMachine:
+        """The machine whose last stage answers for every sample; the machine itself where it has no stages."""
+        return replace(self, head=self.head.last()) if isinstance(self.head, StagedHead) else self
 
     def _in_chunks(
         self, finish: Callable[[FloatArray], NDArray[Any]], X: Matrix, n_jobs: int | None, precision: Precision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_order_of_the_points_within_a_block_is_free(head: str, outputs: int, emp
     made = random_machine(rng, head=head, outputs=outputs, empty_block=empty).head
     edges = np.cumsum((0, *made.blocks))
     order = np.concatenate([a + rng.permutation(b - a) for a, b in pairwise(edges)])
-    moved = type(made)(coef=made.coef[order], intercept=made.intercept, **other_fields(made, order))
+    moved = replace(made, coef=made.coef[order], **other_fields(made, order))
     K = rng.normal(size=(5, made.n_inputs))
     np.testing.assert_allclose(moved.scores(K[:, order]), made.scores(K), rtol=1e-12, atol=1e-13)
 
@@ -70,9 +71,8 @@ def test_numbers_must_be_finite(head: str, outputs: int, empty: bool, field: str
     made = random_machine(np.random.default_rng(3), head=head, outputs=outputs).head
     given = {"coef": np.array(made.coef), "intercept": np.array(made.intercept)}
     given[field].flat[-1] = bad
-    fields = other_fields(made, np.arange(made.n_inputs))
     with pytest.raises(ValueError, match=f"^{field} of {type(made).__name__} must be finite"):
-        type(made)(**given, **fields)
+        replace(made, **given)
 
 
 @every_head

@@ -18,7 +18,7 @@ from scipy import sparse
 from slimsvm import _container, storage
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Linear, Polynomial, Rbf
 from slimsvm.kernels import Sigmoid as SigmoidKernel
@@ -36,6 +36,14 @@ def numbers(*shape: int, seed: int) -> NDArray[np.float64]:
 def linear_head(m: int, q: int = 1) -> LinearHead:
     """A linear head of m points and q scores."""
     return LinearHead(numbers(m, q, seed=2), numbers(q, seed=3) / 4)
+
+
+def staged_head(q: int) -> StagedHead:
+    """Three stages on five points."""
+    stages = [(numbers(n, q, seed=n), numbers(q, seed=n) / 4) for n in (1, 3, 5)]
+    if q == 1:
+        return StagedHead.of(stages, [0.9, -0.09], [0.33, -0.5])
+    return StagedHead.of(stages, [0.5, 0.3], None)
 
 
 def machines() -> dict[str, KernelMachine]:
@@ -81,6 +89,8 @@ def machines() -> dict[str, KernelMachine]:
             MirrorHead(numbers(7, 3, seed=2), numbers(3, seed=3) / 4, (0, 1, 2, 3, 4, 0, 2), numbers(7, seed=9) + 1),
             Classes(three),
         ),
+        "staged": KernelMachine(Rbf(0.5), Z, staged_head(1), Classes(two)),
+        "staged-classes": KernelMachine(Rbf(0.5), Z, staged_head(3), Classes(three)),
         "empty": KernelMachine(Rbf(0.5), np.zeros((0, 3)), LinearHead(np.zeros((0, 1)), [0.5]), Value()),
     }
 

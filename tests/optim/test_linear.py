@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracles.expansion import solve
-from slimsvm.optim import pivoted_cholesky, solve_gram
+from slimsvm.optim import forward_selection, pivoted_cholesky, solve_gram
 
 
 @pytest.fixture
@@ -94,3 +94,24 @@ def test_all_rows_where_all_are_independent(rng: np.random.Generator) -> None:
 def test_nothing_spans_nothing() -> None:
     assert spanning(np.zeros((3, 3)), 3) == ([], True)
     assert spanning(np.zeros((0, 0)), 3) == ([], True)
+
+
+def test_forward_selection_takes_what_lowers_the_residual_most(rng: np.random.Generator) -> None:
+    A, F = rng.normal(size=(30, 6)), rng.normal(size=(30, 2))
+    A[:, 4] = A[:, 0] + A[:, 1]
+    order = forward_selection(A.T @ A, A.T @ F)
+    assert sorted(order.tolist()) == list(range(6))
+    taken: list[int] = []
+    for chosen in order[:5].tolist():
+        left = {}
+        for i in set(range(6)) - set(taken):
+            columns = A[:, [*taken, i]]
+            left[i] = float(((F - columns @ np.linalg.lstsq(columns, F, rcond=None)[0]) ** 2).sum())
+        assert left[chosen] <= min(left.values()) + 1e-9
+        taken.append(chosen)
+    assert order[5] in (0, 1, 4)  # one of the three that depend on each other comes last
+
+
+def test_forward_selection_of_nothing() -> None:
+    assert forward_selection(np.zeros((0, 0)), np.zeros((0, 1))).tolist() == []
+    assert forward_selection(np.zeros((3, 3)), np.zeros((3, 1))).tolist() == [0, 1, 2]

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
-from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
 from slimsvm.machine import KernelMachine
@@ -36,6 +36,8 @@ KINDS = [
     ("mirror", 1, "classes"),
     ("mirror", 1, "inlier"),
     ("mirror", 3, "classes"),
+    ("staged", 1, "classes"),
+    ("staged", 3, "classes"),
 ]
 LINEAR_CALIBRATIONS = ("none", "sigmoid", "isotonic", "softmax")
 PAIRWISE_CALIBRATIONS = ("none", "pairwise_sigmoid")
@@ -60,7 +62,8 @@ def random_machine(
     """A machine that meets the wishes given; what is left at None is drawn.
 
     `head`, `answer` and `calibration` are names of the package's lists (`calibration="none"`: without), `outputs` the
-    columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS.
+    columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS. A staged head comes only
+    when it is asked for: near a threshold its scores jump, and comparing them takes more care.
     """
     head, outputs, answer = _draw_kind(rng, head, outputs, answer, calibration)
     if head == "mirror":  # distances need one feature space
@@ -69,7 +72,7 @@ def random_machine(
     m = int(rng.integers(2 * outputs, 25)) if n_vectors is None else n_vectors
     p = int(rng.integers(2, 6)) if n_points_features is None else n_points_features
     made_head = _random_head(rng, head, outputs, m, empty_block)
-    n_scores = made_head.n_scores
+    n_scores, wish = made_head.n_scores, "none" if head == "staged" else calibration
     n_classes = outputs if made_head.gives_pairs else max(2, outputs)
     return KernelMachine(
         kernel=kernel if isinstance(kernel, Kernel) else random_kernel(rng, kernel, p),
@@ -78,7 +81,7 @@ def random_machine(
         answer=_random_answer(rng, answer, n_classes, n_scores, made_head.gives_pairs),
         gammas=rng.uniform(0.2, 0.8, m) / p if (rng.integers(2) if gammas is None else gammas) else None,
         input_map=_random_map(rng, str(rng.choice(MAPS)) if input_map is None else input_map, p),
-        calibration=_random_calibration(rng, answer, calibration, n_scores, made_head.gives_pairs),
+        calibration=_random_calibration(rng, answer, wish, n_scores, made_head.gives_pairs),
     )
 
 
@@ -123,6 +126,7 @@ def _draw_kind(
         for kind in KINDS
         if all(wish is None or wish == has for wish, has in zip(wishes, kind, strict=True))
         and (head == "mirror" or kind[0] != "mirror")  # not every kernel goes with it
+        and (kind[0] != "staged" or head == "staged")
         and (calibration is None or calibration in calibrations_of(kind[0], kind[2]))
     ]
     if not fitting:
@@ -132,14 +136,14 @@ def _draw_kind(
 
 def calibrations_of(head: str, answer: str) -> tuple[str, ...]:
     """The calibrations that go with a head and an answer."""
-    if answer != "classes":
+    if answer != "classes" or head == "staged":
         return ("none",)
     return PAIRWISE_CALIBRATIONS if head in ("pairs", "pairwise") else LINEAR_CALIBRATIONS
 
 
 def _random_head(
     rng: np.random.Generator, head: str, outputs: int, m: int, empty_block: bool
-) -> LinearHead | PairsHead | PairwiseHead | MirrorHead:
+) -> LinearHead | PairsHead | PairwiseHead | MirrorHead | StagedHead:
     if head == "mirror":
         places = [*range(m), *rng.integers(0, m, 1 + m // 2).tolist()]
         sites = len(places)
@@ -148,6 +152,8 @@ def _random_head(
         )
     if head == "linear":
         return LinearHead(rng.normal(size=(m, outputs)), rng.normal(size=outputs))
+    if head == "staged":
+        return random_stages(rng, m, outputs)
     pairs = outputs * (outputs - 1) // 2
     if head == "pairs":
         return PairsHead(rng.normal(size=(m, pairs)), rng.normal(size=pairs))
@@ -158,6 +164,17 @@ def _random_head(
     return PairwiseHead(
         rng.normal(size=(m, outputs - 1)), rng.normal(size=pairs), tuple(rng.multinomial(m, share).tolist())
     )
+
+
+def random_stages(rng: np.random.Generator, m: int, outputs: int) -> StagedHead:
+    """One to six stages on m points, each of which decides a part of standard normal data."""
+    sizes = sorted({*rng.integers(1, max(m, 2), int(rng.integers(0, 6))).clip(max=m).tolist(), m})
+    stages = [(rng.normal(size=(size, outputs)), rng.normal(size=outputs)) for size in sizes]
+    apart = np.sqrt(np.array(sizes[:-1]))
+    if outputs > 1:
+        return StagedHead.of(stages, rng.uniform(0.5, 1, len(apart)) * apart, None)
+    upper = rng.uniform(-0.2, 0.8, len(apart)) * apart
+    return StagedHead.of(stages, upper, upper - rng.uniform(0.1, 1, len(apart)) * apart)
 
 
 def _random_answer(

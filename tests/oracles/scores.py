@@ -18,13 +18,14 @@ def mapped(input_map: Any, x: Vector) -> Vector:
     return [dot(row, centred) + c for row, c in zip(scale, offset, strict=True)]
 
 
-def linear_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: Any) -> Vector:
+def linear_scores(k: Vector, coef: list[Vector], intercept: Vector, head: Any) -> Vector:
     """Σ_j k_j coef_jc + intercept_c for every output c."""
     return [math.fsum(kj * cj[c] for kj, cj in zip(k, coef, strict=True)) + b for c, b in enumerate(intercept)]
 
 
-def pairwise_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: Any) -> Vector:
+def pairwise_scores(k: Vector, coef: list[Vector], intercept: Vector, head: Any) -> Vector:
     """LIBSVM's layout: a point of class i has its coefficient against class j in column j − 1 if j > i, else j."""
+    blocks = head.blocks
     owner = [g for g, size in enumerate(blocks) for _ in range(size)]
     pairs = [(i, j) for i in range(len(blocks)) for j in range(i + 1, len(blocks))]
     result = []
@@ -39,18 +40,46 @@ def pairwise_scores(k: Vector, coef: list[Vector], intercept: Vector, blocks: An
     return result
 
 
+def deciding_stage(k: Vector, head: Any) -> tuple[int, Vector]:
+    """The first stage that is sure, and what it gives out."""
+    stages, q = len(head.sizes), len(head.intercept) // len(head.sizes)
+    for t, size in enumerate(head.sizes):
+        columns = range(t * q, (t + 1) * q)
+        scores = [
+            math.fsum(k[j] * float(head.coef[j, c]) for j in range(size)) + float(head.intercept[c]) for c in columns
+        ]
+        if t == stages - 1:
+            break
+        upper = float(head.upper[t])
+        if q > 1:
+            second, best = sorted(scores)[-2:]
+            if best - second > upper:
+                break
+        elif scores[0] > upper:
+            return t, [scores[0] - upper if upper < 0 else scores[0]]
+        elif scores[0] < float(head.lower[t]):
+            return t, [scores[0] - float(head.lower[t]) if head.lower[t] > 0 else scores[0]]
+    return t, scores
+
+
+def staged_scores(k: Vector, coef: list[Vector], intercept: Vector, head: Any) -> Vector:
+    """Early exit, stage by stage."""
+    return deciding_stage(k, head)[1]
+
+
 HEAD_SCORES: dict[str, Callable[[Vector, list[Vector], Vector, Any], Vector]] = {
     "linear": linear_scores,
     "pairs": linear_scores,
     "pairwise": pairwise_scores,
     "mirror": linear_scores,
+    "staged": staged_scores,
 }
 
 
 def head_scores(head: Any, K: Any) -> list[Vector]:
     """The scores of every row of kernel values, or of a mirror head's distances, K (n, m)."""
     coef, intercept = head.coef.tolist(), head.intercept.tolist()
-    return [HEAD_SCORES[head.name](k, coef, intercept, head.blocks) for k in rows(K)]
+    return [HEAD_SCORES[head.name](k, coef, intercept, head) for k in rows(K)]
 
 
 def scores(machine: Any, X: Any) -> list[Vector]:

@@ -212,6 +212,7 @@ def expansion_of(machine: KernelMachine) -> Expansion:
             f"A machine with a {machine.head.name} head has no expansion in feature space: it reads distances. Reduce "
             f"the machine that it was made of."
         )
+    machine = machine.without_early_exit()
     head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
     X, A, counts = merged(machine.points, np.asarray(head.coef))
     kind = Expansion if machine.kernel.definite else ValueExpansion

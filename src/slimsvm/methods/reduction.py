@@ -111,7 +111,7 @@ def reduce_machine(
     target = target or expansion_of(machine)
     work = target.n_points * target.X.shape[1] * max(sizes or (BATCH,))
     with Progress("reduced set", verbose) as progress, calm_blas(work):
-        run = _Run(machine, target, settings, progress)
+        run = _Run(machine.without_early_exit(), target, settings, progress)
         try:
             run.prepare()
             return run.of_sizes(list(sizes or ()), rng) if max_distance is None else [run.within(max_distance, rng)]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 
-def resolve_size(n_vectors: Any, most: int, whose: str) -> int:
+def resolve_size(n_vectors: Any, most: int, whose: str, name: str = "n_vectors", of: str = "support vectors") -> int:
     """A count from an int, or from a float in (0, 1), the share of `most`, rounded to the nearest and at least 1."""
     if isinstance(n_vectors, (int, np.integer)) and not isinstance(n_vectors, bool) and n_vectors >= 1:
         return int(n_vectors)
     if isinstance(n_vectors, (float, np.floating)) and 0.0 < n_vectors < 1.0:
         return max(1, round(float(n_vectors) * most))
     raise ValueError(
-        f"n_vectors of {whose} must be a whole number of at least 1, or a share of the support vectors above 0 and "
-        f"below 1. Got {n_vectors!r}."
+        f"{name} of {whose} must be a whole number of at least 1, or a share of the {of} above 0 and below 1. "
+        f"Got {n_vectors!r}."
     )
 
 

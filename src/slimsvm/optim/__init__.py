@@ -2,8 +2,18 @@
 
 from slimsvm.optim.irprop import irprop
 from slimsvm.optim.lbfgs import lbfgs
-from slimsvm.optim.linear import pivoted_cholesky, solve_gram
+from slimsvm.optim.linear import forward_selection, pivoted_cholesky, solve_gram
 from slimsvm.optim.result import Objective, Result, Status
 from slimsvm.optim.threads import calm_blas
 
-__all__ = ["Objective", "Result", "Status", "calm_blas", "irprop", "lbfgs", "pivoted_cholesky", "solve_gram"]
+__all__ = [
+    "Objective",
+    "Result",
+    "Status",
+    "calm_blas",
+    "forward_selection",
+    "irprop",
+    "lbfgs",
+    "pivoted_cholesky",
+    "solve_gram",
+]

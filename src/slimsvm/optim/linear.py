@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
 JITTERS = 0.0, 1e-14, 1e-12, 1e-10, 1e-8  # shares of the mean diagonal, tried in turn
+DEPENDENT = 1e-10  # of its square: what is left of a column that depends on others
 
 
 def solve_gram(K: NDArray[np.float64], C: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -50,3 +51,28 @@ def pivoted_cholesky(
         taken.append(i)
         left[taken] = 0.0
     return np.array(taken, dtype=np.intp), bool(left.max(initial=0.0) <= enough)
+
+
+def forward_selection(G: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.intp]:
+    """An order of the columns of A, from G = AᵀA (m, m) and B = AᵀF (m, q): orthogonal least squares.
+
+    Each step takes the column that lowers ‖F − A X‖² most when all coefficients of those taken are solved for anew.
+    Columns that depend on others come last.
+    """
+    m = len(G)
+    left, toward = np.diag(G).copy(), B.copy()
+    enough = DEPENDENT * left
+    basis = np.empty((m, m))
+    taken: list[int] = []
+    free = left > enough
+    while free.any():
+        gains = np.where(free, np.square(toward).sum(axis=1) / np.where(free, left, 1.0), -1.0)
+        i, r = int(gains.argmax()), len(taken)
+        length = np.sqrt(left[i])
+        basis[r] = (G[i] - basis[:r, i] @ basis[:r]) / length
+        toward -= np.outer(basis[r], toward[i] / length)
+        left -= np.square(basis[r])
+        taken.append(i)
+        free &= left > enough
+        free[i] = False
+    return np.array([*taken, *np.setdiff1d(np.arange(m), taken)], dtype=np.intp)

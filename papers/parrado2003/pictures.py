@@ -1,0 +1,32 @@
+"""One picture: error over kernel evaluations per pattern, a panel per set, with the paper's points beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common import Row, panels, save_figure, select
+from problems import SETTINGS
+
+COLOURS = {"gsvc": "tab:blue", "fc": "tab:cyan", "mk": "tab:green", "mk fc": "tab:olive", "svc": "black"}
+COLOURS |= {"searched": "tab:red", "searched fc": "tab:orange"}
+
+
+def draw(table: list[Row], output: Path) -> None:
+    """tables.png."""
+    names = [name for name in SETTINGS["sets"] if select(table, set=name)]
+    if not names:
+        return
+    figure, axes = panels(1, len(names), width=3.4)
+    for ax, name in zip(axes[0], names, strict=True):
+        for row in select(table, set=name):
+            colour = COLOURS[row["method"]]
+            ax.errorbar(
+                row["kepp"], row["error"], row["error_sd"], row["kepp_sd"], "o", color=colour, label=row["method"]
+            )
+            if row["paper_error"] != "" and not row["method"].startswith("searched"):
+                ax.plot(row["paper_kepp"], row["paper_error"], "x", color=colour)
+        ax.set(xscale="log", title=name, xlabel="kernel evaluations per pattern")
+    axes[0][0].set_ylabel("test error, %; crosses: the paper's")
+    handles, texts = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=len(texts))
+    save_figure(figure, output / "tables.png")

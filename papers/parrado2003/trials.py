@@ -1,0 +1,153 @@
+"""What is run: the choice of parameters by cross-validation, one trial of one method, and one category of Reuters."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import Row
+from problems import SETTINGS, SMOKE, data_of, reuters, setting
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+
+from slimsvm import GrowingSVC, MultiKernelGrowingSVC, WidthSearchCV
+
+METHODS = ("gsvc", "searched", "mk", "svc")  # the paper's width, our own search for it, several widths, the whole SVM
+EARLY = {"gsvc": "fc", "searched": "searched fc", "mk": "mk fc"}  # the same machines with early exit
+
+
+@dataclass(frozen=True)
+class Task:
+    """A method on a set: its parameters are chosen where `trial` is None, else it is run with them."""
+
+    set: str
+    method: str
+    smoke: bool
+    trial: int | None = None
+    C: float = 0.0
+    gamma: float = 0.0
+
+
+def model(task: Task) -> Any:
+    """The estimator of a task."""
+    if task.method == "svc":
+        return SVC(C=task.C or 1.0, gamma=task.gamma or "scale", cache_size=1000)
+    options: dict[str, Any] = {"random_state": task.trial or 0, "early_exit": task.trial is not None}
+    if task.C:
+        options["C"] = task.C
+    if task.smoke:
+        options["max_vectors"] = SMOKE["max_vectors"]
+    if task.method == "mk":
+        return MultiKernelGrowingSVC(**options)
+    settings = SETTINGS["sets"][task.set]
+    gamma = task.gamma or gamma_of(settings["sigma"])
+    return GrowingSVC(gamma=gamma, vectors_per_class=settings["vectors_per_class"], **options)
+
+
+def gamma_of(sigma: float) -> float:
+    """γ of exp(−‖x − z‖²/(2σ²))."""
+    return 1.0 / (2.0 * sigma**2)
+
+
+def choose(task: Task) -> list[Row]:
+    """C, and γ where it is not given, by cross-validation on the training part."""
+    X, y, _, _ = data_of(task.set, task.smoke)
+    folds = StratifiedKFold(setting("folds", task.smoke), shuffle=True, random_state=0)
+    grid = {"C": setting("C", task.smoke)}
+    begin = time.perf_counter()
+    search: Any
+    if task.method in ("searched", "svc"):
+        search = WidthSearchCV(
+            model(task),
+            grid,
+            low=gamma_of(setting("sigma_high", task.smoke)),
+            high=gamma_of(setting("sigma_low", task.smoke)),
+            n_coarse=setting("n_coarse", task.smoke),
+            n_fine=setting("n_fine", task.smoke),
+            cv=folds,
+            refit=False,
+        )
+    else:
+        search = GridSearchCV(model(task), grid, cv=folds, refit=False)
+    search.fit(X, y)
+    best = search.best_params_
+    gamma = best.get("gamma", 0.0 if task.method == "mk" else model(task).gamma)
+    chosen = {"set": task.set, "method": task.method, "C": float(best["C"]), "gamma": float(gamma)}
+    measured = {"cv_error": 100 * (1 - float(search.best_score_)), "seconds": time.perf_counter() - begin}
+    return [chosen | measured]
+
+
+def run(task: Task) -> list[Row]:
+    """A row of the machine, and one of the same with early exit. `lost`: training samples that early exit loses."""
+    X, y, X_test, y_test = data_of(task.set, task.smoke)
+    begin = time.perf_counter()
+    fitted = model(task).fit(X, y)
+    seconds = time.perf_counter() - begin
+    base = {"set": task.set, "method": task.method, "trial": task.trial}
+    if task.method == "svc":
+        error, size = 100 * (1 - fitted.score(X_test, y_test)), len(fitted.support_)
+        return [base | {"error": error, "kepp": size, "n_vectors": size, "lost": 0, "seconds": seconds}]
+    full = fitted.machine_.without_early_exit()
+    right = full.predict(X) == y
+    whole = {
+        "error": 100 * float(np.mean(full.predict(X_test) != y_test)),
+        "kepp": full.n_vectors,
+        "n_vectors": full.n_vectors,
+        "lost": 0,
+        "seconds": seconds,
+    }
+    early = {
+        "error": 100 * (1 - float(fitted.score(X_test, y_test))),
+        "kepp": float(fitted.kernel_evaluations(X_test).mean()),
+        "n_vectors": full.n_vectors,
+        "lost": int(np.sum(fitted.predict(X)[right] != y[right])),
+        "seconds": seconds,
+    }
+    return [base | whole, base | {"method": EARLY[task.method]} | early]
+
+
+@dataclass(frozen=True)
+class Category:
+    """One category of Reuters in one form, all its trials."""
+
+    category: str
+    form: str
+    smoke: bool
+
+
+def run_category(task: Category) -> list[Row]:
+    """Break-even points of every trial, and of the linear SVM; C by cross-validation for each."""
+    wanted = SETTINGS["reuters"]
+    X, Y, X_test, Y_test = reuters(task.form, task.smoke)
+    place = wanted["categories"].index(task.category)
+    y, y_test = Y[:, place] > 0, Y_test[:, place] > 0
+    folds = StratifiedKFold(2 if task.smoke else wanted["folds"], shuffle=True, random_state=0)
+    grid = {"C": wanted["C"][task.form][-1:] if task.smoke else wanted["C"][task.form]}
+    rows = []
+    for method in ("svm", "gsvc"):
+        size = SMOKE["max_vectors"] if task.smoke else wanted["max_vectors"]
+        options = {"vectors_per_class": wanted["vectors_per_class"], "max_vectors": size}
+        new: Any = SVC(kernel="linear") if method == "svm" else GrowingSVC(kernel="linear", random_state=0, **options)
+        scoring = "average_precision"  # the rank of the documents counts, not the share of the few that are relevant
+        C = GridSearchCV(new, grid, cv=folds, scoring=scoring, refit=False).fit(X, y).best_params_["C"]
+        few = SMOKE["trials"] if task.smoke else wanted["trials"]
+        for trial in range(1 if method == "svm" else few):
+            new.set_params(C=C, **({} if method == "svm" else {"random_state": trial}))
+            begin = time.perf_counter()
+            fitted = new.fit(X, y)
+            seconds = time.perf_counter() - begin
+            nodes = len(fitted.support_) if method == "svm" else fitted.n_vectors_
+            known = {"category": task.category, "form": task.form, "method": method, "trial": trial, "C": float(C)}
+            point = break_even(fitted.decision_function(X_test), y_test)
+            rows.append(
+                known | {"break_even": point, "nodes": nodes, "relevant": int(y_test.sum()), "seconds": seconds}
+            )
+    return rows
+
+
+def break_even(scores: Any, relevant: Any) -> float:
+    """Precision = recall, in %: the share of relevant documents among as many of the highest scores as there are."""
+    count = int(relevant.sum())
+    return 100.0 * float(np.mean(relevant[np.argsort(-scores, kind="stable")[:count]])) if count else float("nan")
