@@ -46,7 +46,8 @@ sanitize: $(VENV)/installed-test
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
 	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
-	  tests/test_mirror_head.py tests/methods/test_programme.py tests/contracts
+	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/test_programme.py tests/optim/test_hull.py \
+	  tests/contracts
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/build-tools

@@ -125,7 +125,7 @@ def stage_sizes(stages: int | Sequence[int], m: int) -> list[int]:
         if stages < 1:
             raise ValueError(f"stages of add_early_exit must be at least 1. Got {stages}.")
         small = max(1, min(STEP, m // STEP))
-        step = 2 * small * -(-m // (2 * small * max(1, stages - 2)))
+        step = 2 * small * max(1, -(-m // (2 * small * max(1, stages - 2))))
         return [n for n in (small, *range(2 * small, m, step)) if n < m][: stages - 1]
     sizes = [int(size) for size in np.ravel(stages)]
     if (
