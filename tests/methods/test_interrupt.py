@@ -21,13 +21,13 @@ from oracles.parents import parent
 from slimsvm.compression import compress
 from slimsvm.estimator import SlimClassifier, SlimRegressor
 from slimsvm.methods.expansion import Expansion
-from slimsvm.methods.incremental import _Residual
+from slimsvm.methods.incremental import Residual
 from slimsvm.methods.select import Selection
 
 # What each solver calls over and over.
 WHERE: dict[str, tuple[type[Any], str]] = {
-    "irprop": (_Residual, "loss"),
-    "fixed_point": (_Residual, "fixed_point"),
+    "irprop": (Residual, "loss"),
+    "fixed_point": (Residual, "fixed_point"),
     "lbfgs": (Expansion, "loss_and_gradient"),
     "select": (Selection, "_extend"),
 }
@@ -101,14 +101,14 @@ def test_of_several_sizes_the_best_finished_counts(interrupt: Any) -> None:
 
 
 def test_the_size_is_still_being_looked_for(interrupt: Any) -> None:
-    interrupt(_Residual, "loss", 200)
+    interrupt(Residual, "loss", 200)
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(parent("rbf", n=60), max_distance=1e-3, solver="irprop", random_state=0)
     assert caught.value.best.n_vectors_ >= 1  # type: ignore[attr-defined]
 
 
 def test_before_there_is_anything_the_best_is_nothing(interrupt: Any) -> None:
-    interrupt(_Residual, "loss", 0)
+    interrupt(Residual, "loss", 0)
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(parent("rbf"), n_vectors=5, solver="irprop", random_state=0)
     assert caught.value.best is None
@@ -116,7 +116,7 @@ def test_before_there_is_anything_the_best_is_nothing(interrupt: Any) -> None:
 
 def test_a_pipeline_keeps_its_steps(interrupt: Any) -> None:
     model = make_pipeline(MinMaxScaler(), SVC()).fit(X, Y)
-    interrupt(_Residual, "loss", 200)
+    interrupt(Residual, "loss", 200)
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(model, n_vectors=9, solver="irprop", random_state=0)
     best: Any = caught.value.best
@@ -126,7 +126,7 @@ def test_a_pipeline_keeps_its_steps(interrupt: Any) -> None:
 
 
 def test_a_classifier_keeps_the_best_in_its_machine(interrupt: Any) -> None:
-    interrupt(_Residual, "loss", 300)
+    interrupt(Residual, "loss", 300)
     trainer = slimsvm.ReducedSetClassifier(20, random_state=0)
     with pytest.raises(slimsvm.Interrupted):
         trainer.fit(X, Y)
@@ -136,7 +136,7 @@ def test_a_classifier_keeps_the_best_in_its_machine(interrupt: Any) -> None:
 
 
 def test_a_classifier_without_anything_better_keeps_its_svm(interrupt: Any) -> None:
-    interrupt(_Residual, "loss", 0)
+    interrupt(Residual, "loss", 0)
     trainer = slimsvm.ReducedSetClassifier(20, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(X, Y)
