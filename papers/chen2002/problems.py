@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from common import load_data, load_settings
-from sklearn.datasets import make_classification
+from common import generated, load_data, load_settings
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
@@ -44,9 +42,8 @@ class Split:
 def whole_of(name: str, smoke: bool) -> tuple[Any, Any, Any, Any]:
     """All data of a set; no test part where there are to be folds."""
     if smoke:
-        X, y = make_classification(SMOKE["samples"][name], SMOKE["features"][name], n_redundant=0, random_state=0)
-        y = np.where(y > 0, 1, -1)
-        return (X, y, X, y) if name == "ripley" else (X, y, None, None)
+        X, y, X_test, y_test = generated(SMOKE["samples"][name], SMOKE["features"][name])
+        return (X, y, X_test, y_test) if "folds" not in SETTINGS["sets"][name] else (X, y, None, None)
     data = load_data(name)
     if "X_train" in data:
         return data["X_train"], data["y_train"], data["X_test"], data["y_test"]

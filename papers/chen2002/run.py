@@ -7,7 +7,6 @@ split, method and allowed number of pairs), summary.csv, findings.csv, timing.cs
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,10 +23,8 @@ from problems import SETTINGS
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sets asked for one after the other, then draw; results of other sets are kept."""
-    sets = list(SETTINGS["sets"])
-    options = common.parse_arguments(__doc__, sets, argv)
-    output = options.output or (common.cache_folder("chen2002-smoke") if options.smoke else HERE)
-    output.mkdir(parents=True, exist_ok=True)
+    options = common.argument_parser(__doc__, list(SETTINGS["sets"])).parse_args(argv)
+    output, _ = common.places(options, HERE)
     try:
         for name in [] if options.draw else options.only:
             run_set(name, options.smoke, output / "results.csv", options.jobs)
@@ -42,17 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
     """All runs on one set; its rows take the place of older ones in results.csv."""
-    begin = time.perf_counter()
     tasks = trials.tasks_of(name, smoke)
-    if tasks:
-        tasks[0].split.data()  # missing data are told before a pool is made
-    rows, told = [], 0.0
-    for done, found in enumerate(common.run_all(trials.run, tasks, jobs), start=1):
-        rows += found
-        spent = time.perf_counter() - begin
-        if spent > told + 30.0 or done == len(tasks):
-            told = spent
-            print(f"{name}: {done} of {len(tasks)} runs, {spent:.0f} s", flush=True)
+    tasks[0].split.data()  # missing data are told before a pool is made
+    rows = [row for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)) for row in found]
     others = [row for row in common.read_csv(path) if row["set"] != name]
     order = list(SETTINGS["sets"])
     common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
@@ -60,10 +49,7 @@ def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
 
 def draw(output: Path) -> None:
     """Everything that is made from results.csv."""
-    rows = common.read_csv(output / "results.csv")
-    if not rows:
-        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
-    table = summary.summarise(rows)
+    table = summary.summarise(common.read_results(output))
     common.write_csv(output / "summary.csv", table)
     findings = summary.findings(table)
     common.write_csv(output / "findings.csv", findings)
