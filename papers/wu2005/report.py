@@ -105,7 +105,7 @@ def times(table: list[Row]) -> str:
 
     def cell(row: Row) -> str:
         more = f" + {row['search_seconds']:.3g}" if row["search_seconds"] else ""
-        return f"{row['seconds']:.2g}{more}"
+        return f"{row['seconds']:.3g}{more}"
 
     some = [*SPARSE, *BEYOND]
     rows = [("svm", 0.0), *((method, share) for share in SHARES for method in some), ("rvm", 0.0)]
