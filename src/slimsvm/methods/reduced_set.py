@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
+from slimsvm.importers.terms import training_terms
 from slimsvm.methods import training
 from slimsvm.methods.expansion import expansion_of
 from slimsvm.methods.reduction import Init, Reduced, Refine, Settings, Solver, reduce_machine
@@ -41,7 +42,7 @@ class ReducedSetClassifier(MachineClassifier):
     coef : {"project", "margin"}, default="project"
         The coefficients: those of the orthogonal projection onto the vectors, or those of the largest margin on the
         training data, each class against the rest (the modified reduced set of Wu, Schölkopf & Bakır 2005), with the C
-        of `estimator` where it has one.
+        and `class_weight` of `estimator`, or of the model inside it; where that has no C, as NuSVC, the C below.
     max_distance : float, default=None
         In place of n_vectors, the share of ‖Ψ‖² that may be lost; as many vectors are used as it needs.
     n_init : int, default=1
@@ -142,15 +143,15 @@ class ReducedSetClassifier(MachineClassifier):
             raise
         self._take(found)
         if self.coef == "margin":
-            self._refit(X, y, sample_weight)
+            self._refit(svm, X, y, sample_weight)
         return self
 
-    def _refit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """New coefficients for the vectors found, by the margin on the training data."""
+    def _refit(self, svm: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """New coefficients for the vectors found, by the margin on the training data and the terms of the SVM."""
         self.machine_.kernel.require_definite(f"{type(self).__name__}(coef='margin')")
-        model = self if self.estimator is None else self.estimator
-        C, weights = getattr(model, "C", self.C), getattr(model, "class_weight", None)
-        costs = training.sample_costs(C, X, y, weights, sample_weight)
+        terms = training_terms(svm)
+        C = self.C if terms.C is None else terms.C
+        costs = training.sample_costs(C, X, y, terms.class_weight, sample_weight)
         used = costs > 0
         self.machine_ = refit(self.machine_, X[used], y[used], costs[used])
 
