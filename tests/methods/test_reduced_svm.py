@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
-from sklearn.svm import SVC
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
-from slimsvm import ReducedSetClassifier, ReducedSVC
+from slimsvm import ReducedSetClassifier, ReducedSVC, RelevanceVectorClassifier
 from slimsvm.methods.refit import refit
 
 WEIGHTS = "vectors are drawn from the samples, and a weighted set has other samples than a repeated one"
@@ -101,3 +105,37 @@ def test_weights_reach_the_refit(moons: Any) -> None:
     other = ReducedSetClassifier(6, coef="margin", estimator=SVC(C=50.0, gamma=1.0), random_state=0).fit(X, y)
     assert other.machine_ != plain.machine_
     assert slimsvm.compress(other).predict(X).tolist() == other.predict(X).tolist()
+
+
+def test_the_refit_has_the_terms_of_the_model_inside_the_estimator(moons: Any) -> None:
+    """C and class_weight count wherever they stand; NuSVC, whose C is none, is refitted with the C given beside it."""
+    X, y = moons
+    svc = SVC(C=50.0, gamma=1.0, class_weight={1: 9.0})
+    costs = 50.0 * np.where(y == 1, 9.0, 1.0)
+    for estimator in (svc, make_pipeline("passthrough", svc), GridSearchCV(clone(svc).set_params(C=1), {"C": [50.0]})):
+        model = ReducedSetClassifier(6, coef="margin", estimator=estimator, random_state=0).fit(X, y)
+        again = refit(model.machine_, X, y, costs)
+        np.testing.assert_allclose(model.decision_function(X), again.decision(X).ravel(), atol=1e-5)
+    model = ReducedSetClassifier(6, coef="margin", estimator=NuSVC(gamma=1.0), C=3.0, random_state=0).fit(X, y)
+    again = refit(model.machine_, X, y, np.full(len(X), 3.0))
+    np.testing.assert_allclose(model.decision_function(X), again.decision(X).ravel(), atol=1e-5)
+
+
+def test_a_machine_without_vectors_is_refitted_to_a_constant(moons: Any) -> None:
+    X, y = moons
+    empty = RelevanceVectorClassifier(gamma=0.0).fit(X, y)
+    assert empty.n_vectors_ == 0
+    refitted = slimsvm.compress(empty, X, y, C=1.0, sample_weight=np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_allclose(refitted.decision_function(X), 1.0)
+
+
+def test_coefficients_that_are_not_exact_are_told(moons: Any) -> None:
+    X, y = moons
+    weights = 10.0 ** np.random.default_rng(0).uniform(-15, 15, len(X))
+    model = ReducedSVC(20, coef="margin", loss="squared_hinge", random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"The coefficients of ReducedSVC are not exact"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.gap_ > 1e-6 * model.objective_
+    machine = ReducedSVC(20, coef="margin", random_state=0).fit(X, y).machine_
+    with pytest.warns(ConvergenceWarning, match=r"The coefficients of a refit are not exact"):
+        refit(machine, X, y, weights, "squared_hinge")

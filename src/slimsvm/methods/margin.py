@@ -14,26 +14,30 @@ Symbols: N samples X (N, p), m vectors Z (m, p), q outputs, r ≤ m features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray
 from slimsvm.methods.points import Points
 from slimsvm.optim.margin import solve_margin
 from slimsvm.optim.margin_problem import Features, Held, Loss, MarginProblem, MarginSolution, fold
+from slimsvm.optim.result import Status
 
 KEPT_VALUES = 2**24  # kernel values that are kept during a solution: 128 MiB, and their slopes as many again
 WELL = 1e-9  # the smallest eigenvalue of K_z, of the largest, with which kernel values may stand for features
 SINGULAR = 1e-12  # of the largest eigenvalue of K_z: directions below are left out
+LOOSE = 1e-6  # of the objective: a duality gap above it, of coefficients that should be exact, is worth a warning
 
 
 def whitening(K_z: FloatArray) -> FloatArray:
     """T (m, r) with T Tᵀ = K_z⁻¹ on the directions that K_z has."""
     values, directions = np.linalg.eigh(K_z)
-    there = values > SINGULAR * max(values[-1], 0.0)
+    there = values > SINGULAR * values.max(initial=0.0)
     if not there.any():
         return np.zeros((len(K_z), 0))
     return np.asarray(directions[:, there] / np.sqrt(values[there]))
@@ -83,6 +87,18 @@ def fit_coefficients(
     T = whitening(K_z) if whiten else np.eye(Z.shape[0])
     found = solve_margin(features_of(points, Z, T), problem, loss, tolerance=tolerance)
     return MarginFit(T @ found.w, found.b, found)
+
+
+def warn_if_inexact(whose: str, fits: Sequence[MarginFit], stacklevel: int) -> None:
+    """Say so where the solver stopped before the coefficients of a fit were exact."""
+    found = [fit.solution for fit in fits]
+    if any(one.status is not Status.CONVERGED and one.gap.sum() > LOOSE * np.abs(one.value).sum() for one in found):
+        warnings.warn(
+            f"The coefficients of {whose} are not exact: their duality gap is above {LOOSE:g} of the objective. Scale "
+            f"the data, lower gamma where samples are far apart for it, or lower C or weights where they are large.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 class MarginObjective:

@@ -12,7 +12,7 @@ from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods import training
-from slimsvm.methods.margin import fit_coefficients
+from slimsvm.methods.margin import fit_coefficients, warn_if_inexact
 from slimsvm.methods.sizes import resolve_size
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
@@ -86,6 +86,7 @@ class ReducedSVC(MachineClassifier):
         problem = MarginProblem.of_labels(task.Y, task.costs[:, None])
         with calm_blas(float(m) * m * points.n_points):
             fit = fit_coefficients(points, Z, problem, self.loss, whiten=self.coef == "margin")
+        warn_if_inexact(whose, [fit], stacklevel=2)
         self.machine_ = training.machine_of(self, points, Z, fit.beta, fit.b, Classes(task.classes))
         self.objective_, self.gap_ = float(fit.solution.value.sum()), float(fit.solution.gap.sum())
         self.n_iter_ = fit.solution.n_iter

@@ -21,7 +21,7 @@ from slimsvm.heads import LinearHead
 from slimsvm.importers.terms import Terms
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.margin import fit_coefficients
+from slimsvm.methods.margin import fit_coefficients, warn_if_inexact
 from slimsvm.methods.points import Points
 from slimsvm.methods.training import sample_costs, signs_of
 from slimsvm.optim import calm_blas
@@ -42,6 +42,7 @@ def refit(machine: KernelMachine, X: Any, y: NDArray[Any], costs: FloatArray, lo
     Z = Z if points.centre is None else Z - points.centre
     with calm_blas(float(points.n_points) * len(Z) ** 2):
         fit = fit_coefficients(points, Z, MarginProblem.of_labels(Y, costs[:, None]), loss)
+    warn_if_inexact("a refit", [fit], stacklevel=4)
     return replace(machine, head=LinearHead(fit.beta, fit.b), answer=Classes(known), calibration=None)
 
 

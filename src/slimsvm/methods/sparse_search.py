@@ -7,14 +7,12 @@ of all jobs side by side are the machine.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from slimsvm._record import FloatArray
@@ -22,7 +20,7 @@ from slimsvm.answers import Answer
 from slimsvm.importers import import_model
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods import training
-from slimsvm.methods.margin import MarginFit, MarginObjective, fit_coefficients
+from slimsvm.methods.margin import LOOSE, MarginFit, MarginObjective, fit_coefficients, warn_if_inexact
 from slimsvm.methods.points import Points
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings, reduce_machine
@@ -41,7 +39,6 @@ CLUSTERED = 20_000  # samples beyond which k-means and the full machine of a red
 REDRAWN = 20  # times that rows which were drawn already are drawn anew
 PER_CENTRE = 10  # samples for each of the centres of k-means, and 2,000 at least
 DEAR = 5e8  # N m (q m + d): beyond that a step of L-BFGS takes a second, and mini-batches are used
-LOOSE = 1e-6  # of the objective: a duality gap above it, of coefficients that should be exact, is worth a warning
 
 
 @dataclass(frozen=True)
@@ -156,13 +153,7 @@ def train(
             if len(search.kept) == len(jobs):
                 _take(estimator, points, search.stopped(jobs), answer, outputs, level)
             raise
-    if any(run.fit.solution.status is not Status.CONVERGED and _loose(run.fit) for run in runs):
-        warnings.warn(
-            f"The coefficients of {whose} are not exact: gap_ is above {LOOSE:g} of objective_. Scale the data, lower "
-            f"gamma where samples are far apart for it, or lower C where it is large.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    warn_if_inexact(whose, [run.fit for run in runs], stacklevel=3)
     _take(estimator, points, runs, answer, outputs, level)
 
 
@@ -251,10 +242,6 @@ def _reduced_set(points: Points, svm: Any, m: int, rng: np.random.Generator) -> 
     found = np.asarray(dense(small.machine.points), dtype=np.float64)[:m]
     more = rng.choice(points.n_points, m - len(found), replace=False)
     return np.vstack([found, dense(points.X[more])])
-
-
-def _loose(fit: MarginFit) -> bool:
-    return bool(fit.solution.gap.sum() > LOOSE * np.abs(fit.solution.value).sum())
 
 
 def _take(
