@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_digits, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
@@ -209,3 +210,35 @@ def test_ctrl_c_leaves_the_vectors_of_the_last_pass(digits: Any, monkeypatch: py
 def test_wrong_parameters(digits: Any, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} of SparseLargeMarginClassifier must be"):
         batched(**{name: value}).fit(digits[0][:50], digits[1][:50])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_units_of_the_data_do_not_matter(loss: Any) -> None:
+    """Powers of two are exact: with γ by the scale of the data every step is the same, to the last digit."""
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    plain, large, small = (
+        batched(n_vectors=6, gamma="scale", loss=loss, n_passes=5).fit(unit * X, y) for unit in (1.0, 2.0**20, 2.0**-20)
+    )
+    assert plain.objective_ == large.objective_ == small.objective_
+    np.testing.assert_array_equal(large.vectors_, 2.0**20 * plain.vectors_)
+    np.testing.assert_array_equal(small.vectors_, 2.0**-20 * plain.vectors_)
+    huge = batched(n_vectors=6, gamma="scale", loss=loss, n_passes=5).fit(2.0**100 * X, y)  # beyond single precision
+    assert huge.objective_ == pytest.approx(plain.objective_, rel=1e-3)
+
+
+def test_costs_and_values_beyond_single_precision() -> None:
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    model = batched(n_vectors=4, n_passes=2).fit(X, y, sample_weight=np.full(200, 1e-200))
+    assert np.isfinite(model.decision_function(X)).all()
+    values = SparseLargeMarginRegressor(4, C=1e12, solver="stochastic", n_passes=30, random_state=0)
+    assert values.fit(X, 1e12 * X[:, 0]).score(X, 1e12 * X[:, 0]) > 0.9
+
+
+def test_divergence_is_told_and_the_machine_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    monkeypatch.setattr(stochastic, "NEWTON_RATE", 1e6)
+    model = batched(n_vectors=6, loss="squared_hinge", batch_size=20)
+    with pytest.warns(ConvergenceWarning, match=r"diverged after \d+ of 40 passes"), np.errstate(all="ignore"):
+        model.fit(X, y)
+    assert model.n_iter_ == len(model.history_) < 40
+    assert model.score(X, y) > 0.8

@@ -7,12 +7,14 @@ of all jobs side by side are the machine.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from slimsvm._record import FloatArray
@@ -104,7 +106,10 @@ def descend_in_batches(
     progress: Progress,
     on_best: OnBest | None = None,
 ) -> Result:
-    """Passes over the data in mini-batches; each goes into the history, with an estimate of the objective."""
+    """Passes over the data in mini-batches; each goes into the history, with an estimate of the objective.
+
+    Where they diverge, the vectors of the last pass that did not are the result, with a warning.
+    """
     Z, value, passes = start, np.inf, plan.steps(points.n_points)[2]
     for found, value in stochastic_passes(points, problem, start, loss, plan, rng):
         Z = found
@@ -112,7 +117,16 @@ def descend_in_batches(
         progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
         if on_best is not None:
             on_best(Z)
-    return Result(Z, value, passes, Status.CONVERGED)
+    done = len(history)
+    if done == passes:
+        return Result(Z, value, passes, Status.CONVERGED)
+    warnings.warn(
+        f"Mini-batches diverged after {done} of {passes} passes; the vectors are those from before. Scale the data and "
+        f"the values to learn, lower C, or use solver='lbfgs'.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return Result(Z, value, done, Status.MAX_ITER)
 
 
 def check_parameters(estimator: Any) -> None:

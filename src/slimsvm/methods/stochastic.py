@@ -37,6 +37,7 @@ DAMPING = 0.1  # of the mean diagonal of the curvature; and the least weight of 
 WARM_UP = 0.05  # the share of the steps in which the rate of the vectors rises
 MOMENTUM, SQUARES = 0.9, 0.999  # of Adam
 SINGLE = 1e3  # γ‖x‖² up to which single precision is accurate enough for steps
+MODEST = 1e8  # √γ, ‖x‖, offsets and penalties up to which products and squares of them fit single precision
 NARROW = 1024  # features up to which batches of a sparse matrix are made dense
 
 Array = NDArray[Any]  # of single or double precision
@@ -62,10 +63,17 @@ class Batches:
     def __init__(self, points: Points, problem: MarginProblem) -> None:
         self.points, self.problem, self.n = points, problem, points.n_points
         self.copies = len(problem.sign) // self.n
-        radial = points.kernel.geometry == "squared_distance"
-        harmless = radial and points.kernel.gamma * float(points.norms.max(initial=0.0)) <= SINGLE
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if harmless else np.float64)
         self.scale = problem.bound.mean(axis=0) * self.copies  # of a sample's costs
+        self.ridge = 1.0 / (self.scale * self.n)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if self._harmless() else np.float64)
+
+    def _harmless(self) -> bool:
+        """Whether single precision is: of distances, and of numbers that are not too large for it."""
+        kernel, farthest = self.points.kernel, float(self.points.norms.max(initial=0.0))
+        if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
+            return False
+        sizes = kernel.gamma**0.5, farthest**0.5, np.abs(self.problem.offset).max(), self.ridge.max()
+        return bool(max(sizes) <= MODEST)
 
     def samples(self, rows: NDArray[np.intp]) -> tuple[Any, Array]:
         """X and ‖x‖² of these rows."""
@@ -102,8 +110,9 @@ class Descent:
         self.Z = Z.astype(dtype)
         self.W = self._first(Z).astype(dtype)
         self.tilt = (batches.problem.tilt / batches.scale / batches.n).astype(dtype)
-        self.ridge = (1.0 / (batches.scale * batches.n)).astype(dtype)
-        self.rate = RATE * batches.points.width / np.sqrt(Z.shape[1])
+        self.ridge = batches.ridge.astype(dtype)
+        self.unit = batches.points.width  # of lengths: steps do not depend on the units of X
+        self.rate = RATE * self.unit / np.sqrt(Z.shape[1])
         self.W_mean, self.mean, self.square = np.zeros_like(self.W), np.zeros_like(self.Z), np.zeros_like(self.Z)
         self.curvature: Any = None
         self.penalty = 0.0
@@ -127,7 +136,10 @@ class Descent:
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
 
     def step(self, rows: NDArray[np.intp], calm: float, warm: float) -> float:
-        """One step on a batch, by `calm` (and `warm` for vectors) of the full rates; the objective on the batch."""
+        """One step on a batch, by `calm` (and `warm` for vectors) of the full rates; the objective on the batch.
+
+        NaN where the step leads to numbers that are not finite.
+        """
         z_norms = row_norms(self.Z).astype(self.Z.dtype)
         if self.n_steps % REFRESH == 0:
             self._estimate_curvature(z_norms)
@@ -138,7 +150,8 @@ class Descent:
             by_W[:-1] += PENALISED * more_W
         self.n_steps += 1
         self._move(by_Z, by_W, calm, warm)
-        return value + self.penalty
+        finite = np.isfinite(self.Z.sum() + self.W.sum())
+        return value + self.penalty if finite else np.nan
 
     def loss(self, rows: NDArray[np.intp], z_norms: Array) -> tuple[float, Array, Array]:
         """The mean loss of a batch with h b, and the gradients by Z and W."""
@@ -177,6 +190,7 @@ class Descent:
     def _move(self, by_Z: Array, by_W: Array, calm: float, warm: float) -> None:
         self.W_mean += (1.0 - MOMENTUM) * (by_W - self.W_mean)
         self.W -= (NEWTON_RATE * calm) * cho_solve(self.curvature, self.W_mean, check_finite=False)
+        by_Z *= self.unit
         self.mean += (1.0 - MOMENTUM) * (by_Z - self.mean)
         by_Z *= by_Z
         self.square += (1.0 - SQUARES) * (by_Z - self.square)
@@ -190,7 +204,7 @@ class Descent:
 def stochastic_passes(
     points: Points, problem: MarginProblem, Z: FloatArray, loss: Loss, plan: Plan, rng: np.random.Generator
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Vectors, and a noisy estimate of the objective, after every pass over the data."""
+    """Vectors, and a noisy estimate of the objective, after every pass over the data; it ends early if it diverges."""
     batches = Batches(points, problem)
     descent = Descent(batches, Z, loss, rng)
     batch, per_pass, passes = plan.steps(batches.n)
@@ -201,5 +215,7 @@ def stochastic_passes(
         for a in range(0, per_pass * batch, batch):
             done = descent.n_steps / total
             value += descent.step(order[a : a + batch], 0.5 + 0.5 * np.cos(np.pi * done), min(1.0, done / WARM_UP))
+            if not np.isfinite(value):
+                return
         scale = float(batches.scale.mean()) * batches.n
         yield descent.Z.astype(np.float64), scale * value / per_pass
