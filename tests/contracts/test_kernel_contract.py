@@ -253,7 +253,9 @@ def test_a_definite_kernel_has_no_negative_eigenvalue(name: str, rng: np.random.
         if kernel.definite:
             kernel.require_definite("this")
         else:
-            with pytest.raises(ValueError, match=rf"^this measures .* {name} kernel .* Use solver='select'"):
+            with pytest.raises(
+                ValueError, match=rf"^this measures .* {name} kernel .* Use another kernel .* solver='select'"
+            ):
                 kernel.require_definite("this")
 
 

@@ -205,6 +205,7 @@ def test_progress(moons: Any, caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"max_candidates": 0.5}, "max_candidates of RelevanceVectorClassifier must be a whole number"),
         ({"max_candidates": 0}, "max_candidates of RelevanceVectorClassifier must be"),
         ({"max_iter": -1}, "max_iter of RelevanceVectorClassifier must be"),
         ({"tol": 0.0}, r"tol of RelevanceVectorClassifier must be a finite number above 0\. Got 0\.0"),
@@ -217,7 +218,7 @@ def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
 
 
 def test_one_class_is_refused(moons: Any) -> None:
-    with pytest.raises(ValueError, match=r"needs samples of at least 2 classes\. Got 1 class"):
+    with pytest.raises(ValueError, match=r"needs samples of at least 2 classes, with weights above zero\. Got 1 class"):
         RelevanceVectorClassifier().fit(moons[0], np.zeros(len(moons[0])))
 
 

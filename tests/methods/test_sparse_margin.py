@@ -152,7 +152,11 @@ def test_with_scikit_learns_tools(moons: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"n_vectors": 0}, "n_vectors of SparseLargeMarginClassifier must be"),
+        ({"n_vectors": 0}, "n_vectors of SparseLargeMarginClassifier must be .* a share of the training samples"),
+        ({"n_init": 0.5}, r"n_init of SparseLargeMarginClassifier must be a whole number of at least 1\. Got 0\.5"),
+        ({"max_iter": 0}, "max_iter of SparseLargeMarginClassifier must be a whole number"),
+        ({"batch_size": 0.5}, "batch_size of SparseLargeMarginClassifier must be a whole number"),
+        ({"n_passes": 0.5}, "n_passes of SparseLargeMarginClassifier must be a whole number"),
         ({"C": 0.0}, r"C of SparseLargeMarginClassifier must be a finite number above 0\. Got 0\.0"),
         ({"C": "1"}, "C of SparseLargeMarginClassifier must be"),
         ({"loss": "log"}, "loss of SparseLargeMarginClassifier must be one of 'hinge', 'squared_hinge'"),
@@ -169,8 +173,11 @@ def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
 
 
 def test_one_class_is_refused(moons: Any) -> None:
-    with pytest.raises(ValueError, match=r"needs samples of at least 2 classes\. Got 1 class"):
-        small().fit(moons[0], np.zeros(len(moons[0])))
+    X, y = moons
+    with pytest.raises(ValueError, match=r"at least 2 classes, with weights above zero\. Got 1 class: 0\.0"):
+        small().fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match=r"at least 2 classes, with weights above zero\. Got 1 class: "):
+        small().fit(X, y, sample_weight=np.where(y == y[0], 1.0, 0.0))
 
 
 @pytest.mark.parametrize("vectors", ["shared", "per_class"])

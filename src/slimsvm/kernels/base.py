@@ -218,7 +218,7 @@ class Kernel(Record):
         if not self.definite:
             raise ValueError(
                 f"{method} measures distances in feature space, and the {self.name} kernel with these parameters is "
-                f"not positive definite: it has none. Use solver='select'."
+                f"not positive definite: it has none. Use another kernel or, for a reduced set, solver='select'."
             )
 
     def _quantity(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:

@@ -80,7 +80,7 @@ class ReducedSVC(MachineClassifier):
         points = task.points
         if self.coef == "margin":
             points.kernel.require_definite(f"{whose}(coef='margin')")
-        m = min(resolve_size(self.n_vectors, points.n_points, whose), points.n_points)
+        m = min(resolve_size(self.n_vectors, points.n_points, whose, of="training samples"), points.n_points)
         chosen = check_random_state(self.random_state).choice(points.n_points, m, replace=False)
         Z = np.asarray(dense(points.X[chosen]), dtype=np.float64)
         problem = MarginProblem.of_labels(task.Y, task.costs[:, None])

@@ -149,7 +149,8 @@ class RelevanceVectorClassifier(MachineClassifier):
         Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
         """
         whose = type(self).__name__
-        training.check_positive(self, "max_candidates", "max_iter", "tol")
+        training.check_positive(self, "tol")
+        training.check_counts(self, "max_candidates", "max_iter")
         task = training.classification(self, X, y, sample_weight)
         columns = KernelColumns(task.points, self._candidates(task.points))
         outputs = [Output((one > 0).astype(np.float64), task.costs, columns.n_columns - 1) for one in task.Y.T]

@@ -131,9 +131,10 @@ def descend_in_batches(
 
 def check_parameters(estimator: Any) -> None:
     """Refuse what no search can do; before the data are looked at."""
-    training.check_positive(estimator, "tol", "n_init", "max_iter", "batch_size")
+    training.check_positive(estimator, "tol")
+    training.check_counts(estimator, "n_init", "max_iter", "batch_size")
     if estimator.n_passes is not None:
-        training.check_positive(estimator, "n_passes")
+        training.check_counts(estimator, "n_passes")
     training.check_choice(estimator, "init", INITS)
     training.check_choice(estimator, "solver", SOLVERS)
 
@@ -157,7 +158,7 @@ def train(
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
-    m = resolve_size(estimator.n_vectors, points.n_points, whose)
+    m = resolve_size(estimator.n_vectors, points.n_points, whose, of="training samples")
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
         search = _Search(estimator, points, loss, progress, rng)

@@ -34,6 +34,16 @@ def check_positive(estimator: Any, *names: str, zero: bool = False) -> None:
             raise ValueError(f"{name} of {type(estimator).__name__} must be a finite number {least}. Got {value!r}.")
 
 
+def check_counts(estimator: Any, *names: str) -> None:
+    """Refuse parameters that are not whole numbers of at least one."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise ValueError(
+                f"{name} of {type(estimator).__name__} must be a whole number of at least 1. Got {value!r}."
+            )
+
+
 def check_choice(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
     """Refuse a parameter that is none of `allowed`."""
     value = getattr(estimator, name)
@@ -57,7 +67,10 @@ def signs_of(y: NDArray[Any], whose: str) -> tuple[NDArray[Any], FloatArray]:
     """The sorted classes, and Y (N, q) of −1 and +1: the second class of two, else each class against the rest."""
     classes, place = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"{whose} needs samples of at least 2 classes. Got 1 class: {classes[0]!r}.")
+        raise ValueError(
+            f"{whose} needs samples of at least 2 classes, with weights above zero. "
+            f"Got 1 class: {classes.tolist()[0]!r}."
+        )
     member = place[:, None] == (np.array([1]) if len(classes) == 2 else np.arange(len(classes)))
     return classes, np.where(member, 1.0, -1.0)
 
