@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -230,9 +230,14 @@ def _mirrored(
     limits = None
     if n_vectors is not None:
         wanted = n_vectors if np.ndim(n_vectors) else [n_vectors]
+        if not len(wanted):
+            raise ValueError(f"n_vectors of compress must hold at least one size. Got {n_vectors!r}.")
         sizes = [resolve_size(one, machine.n_vectors, "compress") for one in wanted]
         options = {"n_pairs": None, **options, "n_vectors": max(sizes)}
-        limits = [Limit(options["n_pairs"], max(2, size)) for size in sizes]
+        limits = [Limit(options["n_pairs"], size) for size in sizes]
+    unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
+    if unknown:
+        raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
     settings = MirrorSettings(**options)
     settings.check("compress")
     X = check_array(_through_steps(imported, X), accept_sparse="csr", dtype=np.float64)

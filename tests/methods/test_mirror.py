@@ -174,7 +174,9 @@ def test_a_one_class_machine_is_mirrored_too() -> None:
         ({"choice": 3}, ValueError, "choice of compress must be one of"),
         ({"n_samples": 2.5}, ValueError, "n_samples of compress"),
         ({"n_vectors": 1}, ValueError, "n_vectors of compress must be None or a whole number of at least 2"),
-        ({"colour": "red"}, TypeError, "colour"),
+        ({"n_vectors": [1, 8]}, ValueError, "n_vectors of compress must be at least 2, two for each .* Got 1"),
+        ({"n_vectors": []}, ValueError, "n_vectors of compress must hold at least one size"),
+        ({"colour": "red"}, TypeError, "^compress got an unexpected keyword argument 'colour'"),
         ({"y": np.full(300, 7)}, ValueError, "must hold the model's classes only. Got"),
         ({"y": np.zeros(3)}, ValueError, "must be of one length"),
         ({"X": None}, ValueError, "needs X"),
@@ -219,6 +221,40 @@ def test_weights_count(moons: Any) -> None:
     assert np.mean(left_out.predict(X) == alone.predict(X)) > 0.97
     several = MirrorPointClassifier(3, class_weight={2: 50.0}, random_state=0).fit(*load_iris(return_X_y=True))
     assert (several.predict(load_iris().data) == 2).sum() > 50
+
+
+@pytest.mark.parametrize("choice", ["programme", "greedy"])
+def test_the_size_of_the_weights_does_not_matter(moons: Any, choice: Any) -> None:
+    X, y = moons
+    frozen = FrozenEstimator(SVC(gamma=1.0).fit(X, y))
+    weights = np.where(y == 1, 3.0, 1.0)
+    models = [
+        MirrorPointClassifier(4, estimator=frozen, choice=choice, n_candidates=40, random_state=0).fit(X, y, w)
+        for w in (weights, 2.0**200 * weights, 2.0**-200 * weights)  # beyond float32
+    ]
+    assert models[0].score(X, y) > 0.85
+    for other in models[1:]:
+        assert (other.predict(X) == models[0].predict(X)).all()
+        assert [step["right"] for step in other.history_] == [step["right"] for step in models[0].history_]
+
+
+def test_a_bound_on_the_vectors_of_all_classes_is_kept_or_refused() -> None:
+    X, y = load_iris(return_X_y=True)
+    assert MirrorPointClassifier(n_vectors=6, random_state=0).fit(X, y).n_vectors_ <= 6
+    with pytest.raises(ValueError, match="n_vectors of MirrorPointClassifier must be at least 6, two for each"):
+        MirrorPointClassifier(n_vectors=5).fit(X, y)
+
+
+def test_more_vectors_than_there_are_candidates_end_the_search(moons: Any) -> None:
+    X, y = moons
+    svc = SVC(gamma=1.0).fit(X, y)
+    large = slimsvm.compress(svc, X, y, method="mirror", n_vectors=10**6, n_candidates=12, random_state=0)
+    assert len(large.history_) == 12
+
+
+def test_an_estimator_that_is_no_classifier_is_refused(moons: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match=r"must be a classifier\. Got OneClassSVM"):
+        MirrorPointClassifier(estimator=OneClassSVM()).fit(*moons)
 
 
 def test_the_same_seed_gives_the_same_machine(moons: Any) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from slimsvm.answers import Classes
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
+from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers.multiclass import one_vs_rest
 from slimsvm.machine import KernelMachine
 from slimsvm.methods import training
@@ -32,7 +33,8 @@ class MirrorPointClassifier(MachineClassifier):
         How many pairs there may be, for each class if there are more than two. The best choice of at most so many is
         taken.
     n_vectors : int or None, default=None
-        How many distinct vectors the pairs may have, over all classes; the pairs may share vectors.
+        How many distinct vectors the pairs may have, over all classes, of which each has an equal part: at least two
+        of two classes, two for each of several. The pairs may share vectors.
     estimator : estimator, default=None
         The classifier to train and approximate; by default an SVC with the parameters below, one for each class against
         the rest if there are more than two. It must be a machine with one score per class, which
@@ -127,6 +129,11 @@ class MirrorPointClassifier(MachineClassifier):
         weighted = sample_weight is not None or self.class_weight is not None
         weights = training.sample_costs(1.0, X, y, self.class_weight, sample_weight) if weighted else None
         parent = self._train(X, y, sample_weight)
+        if not isinstance(parent.answer, Classes):
+            raise UnsupportedModelError(
+                f"estimator of {whose} must be a classifier. Got {type(self.estimator).__name__}; compress with "
+                f"method='mirror' takes one-class machines."
+            )
         self.n_support_vectors_ = parent.n_vectors
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         try:

@@ -68,7 +68,10 @@ class Settings:
 
     @property
     def n_levels(self) -> int:
-        """The longest choice to look for: with n_vectors alone, as many pairs as distinct ones can share that many."""
+        """The longest choice to look for: with n_vectors alone, as many pairs as distinct ones can share that many.
+
+        Then it is never longer than there are candidates (`_Run`).
+        """
         return int(self.n_vectors or 2) - 1 if self.n_pairs is None else int(self.n_pairs)
 
 
@@ -147,6 +150,13 @@ def mirror_machine(
         raise UnsupportedModelError("Mirror points tell two sides apart; a regression machine has none.")
     limits = limits or [Limit(settings.n_pairs, settings.n_vectors)]
     planes = Hyperplanes(machine)
+    fewest = 2 * len(planes.b)
+    for limit in limits:
+        if limit.n_vectors is not None and limit.n_vectors < fewest:
+            raise ValueError(
+                f"n_vectors of {whose} must be at least {fewest}, two for each of the model's hyperplanes. "
+                f"Got {limit.n_vectors}."
+            )
     Y = _sides(machine, X, y, whose)
     Z = X if machine.input_map is None else machine.input_map.apply(X)
     with Progress("mirror points", verbose) as progress, calm_blas(float(Z.shape[0]) * Z.shape[1]):
@@ -218,16 +228,19 @@ class _Run:
 
     def _levels(self, Xi: NDArray[np.float32], y: FloatArray, weights: FloatArray | None) -> Iterator[Level]:
         settings = self.settings
+        n_levels = settings.n_levels if settings.n_pairs is not None else min(settings.n_levels, len(Xi))
         if settings.choice == "pursuit" and len(np.unique(y)) == 2:
-            return pursuit(Xi, y, weights, settings.n_levels)
+            return pursuit(Xi, y, weights, n_levels)
         counted = "greedy" if settings.choice == "pursuit" else settings.choice
-        counts = None if weights is None else weights.astype(np.float32)
-        return levels(Xi * y.astype(np.float32), counts, settings.n_levels, counted)
+        unit = 1.0 if weights is None else weights.max()  # shares of it are what float32 holds, whatever the weights
+        counts = None if weights is None else (weights / unit).astype(np.float32)
+        found = levels(Xi * y.astype(np.float32), counts, n_levels, counted)
+        return (replace(level, right=level.right * unit) for level in found)
 
     def result(self, limit: Limit) -> Mirrored | None:
         """The machine of the best choices within a limit for all outputs together; None while an output has none."""
         q = self.Y.shape[1]
-        share = None if limit.n_vectors is None else max(2, limit.n_vectors // q)
+        share = None if limit.n_vectors is None else limit.n_vectors // q
         own = replace(limit, n_vectors=share)
         best = [found.best(own) for found in self.outputs]
         if len(best) < q or any(level is None for level in best):
