@@ -184,6 +184,7 @@ def test_weights(moons: Any) -> None:
 
 def test_what_stops_it(moons: Any) -> None:
     X, y = moons
+    assert small(max_vectors=8, validation_fraction=np.float32(0.3)).fit(X, y).n_vectors_ == 8
     full = small(max_vectors=13, patience=50).fit(X, y)
     assert (full.stop_reason_, full.history_[-1]["n_vectors"]) == ("max_vectors", 13)
     assert small(max_vectors=0.05, patience=50).fit(X, y).history_[-1]["n_vectors"] == 20
@@ -308,6 +309,8 @@ def test_coefficients_that_do_not_converge_are_said(moons: Any) -> None:
     [
         ({"C": 0.0}, r"C of GrowingSVC must be a finite number above 0\. Got 0\.0"),
         ({"vectors_per_class": 0}, "vectors_per_class of GrowingSVC must be"),
+        ({"start_per_class": 0.5}, r"start_per_class of GrowingSVC must be a whole number of at least 1\. Got 0\.5"),
+        ({"target_error": "low"}, "target_error of GrowingSVC must be a finite number"),
         ({"patience": -1}, "patience of GrowingSVC must be"),
         ({"validation_fraction": 1.0}, "validation_fraction of GrowingSVC must be a number from 0 to below 1"),
         ({"stability": "high"}, "stability of GrowingSVC must be a number from 0 to below 1"),

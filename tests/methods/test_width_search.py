@@ -58,7 +58,7 @@ def test_several_metrics_need_one_that_decides(moons: Any) -> None:
         WidthSearchCV(SVC(), scoring=metrics, refit=False, n_coarse=2, n_fine=1, cv=2).fit(*moons)
 
 
-@pytest.mark.parametrize("options", [{"low": 0.0}, {"low": 3.0}, {"n_coarse": 1}, {"n_fine": 0}])
+@pytest.mark.parametrize("options", [{"low": 0.0}, {"low": "a"}, {"low": 3.0}, {"n_coarse": 1}, {"n_fine": 1.5}])
 def test_wrong_ranges(moons: Any, options: Any) -> None:
     with pytest.raises(ValueError, match="of WidthSearchCV must"):
         WidthSearchCV(SVC(), **options).fit(*moons)

@@ -110,11 +110,13 @@ class _Growing(MachineClassifier):
         return list(history) if growth.n_vectors == machine.n_vectors and machine.kernel == family.kernel else []
 
     def _limits(self) -> Limits:
-        names = "start_per_class", "vectors_per_class", "pool", "patience", "tol"
-        training.check_positive(self, *names)
+        training.check_counts(self, "start_per_class", "vectors_per_class", "patience")
+        training.check_positive(self, "pool", "tol")
+        training.check_positive(self, *[] if self.target_error is None else ["target_error"], zero=True)
         for name in ("validation_fraction", "stability"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value < 1.0:
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not number or not 0.0 <= value < 1.0:
                 raise ValueError(f"{name} of {type(self).__name__} must be a number from 0 to below 1. Got {value!r}.")
         return Limits(
             start_per_class=int(self.start_per_class),
@@ -326,7 +328,8 @@ class MultiKernelGrowingSVC(_Growing):
 
     def _limits(self) -> Limits:
         training.check_choice(self, "kernel", ("rbf", "laplacian"))
-        training.check_positive(self, "width_factor", "width_patience", "delta_factor")
+        training.check_counts(self, "width_patience")
+        training.check_positive(self, "width_factor", "delta_factor")
         if self.width_factor >= 1.0:
             raise ValueError(f"width_factor of {type(self).__name__} must be below 1. Got {self.width_factor!r}.")
         return replace(super()._limits(), width_patience=int(self.width_patience))

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 
+from slimsvm.methods import training
+
 Evaluate = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
 
@@ -93,15 +95,12 @@ class WidthSearchCV(GridSearchCV):  # type: ignore[misc]
         evaluate_candidates([{**other, self.parameter: float(g)} for g in between for other in kept])
 
     def _check_range(self) -> None:
-        if not 0 < self.low < self.high < np.inf:
-            raise ValueError(
-                f"low and high of WidthSearchCV must rise from above 0. Got {self.low!r} and {self.high!r}."
-            )
-        if self.n_coarse < 2 or self.n_fine < 1:
-            raise ValueError(
-                f"n_coarse of WidthSearchCV must be at least 2 and n_fine at least 1. Got {self.n_coarse!r} and "
-                f"{self.n_fine!r}."
-            )
+        training.check_positive(self, "low", "high")
+        training.check_counts(self, "n_coarse", "n_fine")
+        if self.low >= self.high:
+            raise ValueError(f"low of WidthSearchCV must be below high. Got {self.low!r} and {self.high!r}.")
+        if self.n_coarse < 2:
+            raise ValueError(f"n_coarse of WidthSearchCV must be at least 2. Got {self.n_coarse!r}.")
 
     def _scores(self, results: dict[str, Any]) -> NDArray[np.float64]:
         """What decides; failed fits come last."""
