@@ -102,7 +102,9 @@ def a9a() -> Task:
 def covtype(rows: int = 100_000) -> Task:
     """Type 2 against the rest, standardised: so many random rows to train on, and 100,000 others to test on."""
     data = load("covtype")
-    split = train_test_split(data["X"], data["y"], train_size=rows, test_size=100_000, random_state=0)
+    split = train_test_split(
+        data["X"], data["y"], train_size=rows, test_size=min(100_000, len(data["y"]) - rows), random_state=0
+    )
     return Task("covtype", [scaled(*split)], {"C": 10.0, "gamma": 0.05}, SIZES)
 
 
