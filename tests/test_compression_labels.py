@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,19 @@ def test_ctrl_c_in_the_refit_keeps_what_was_found(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(svc, X, Y, n_vectors=8, random_state=0)
     assert caught.value.best.machine_ == projected.machine_  # type: ignore[attr-defined]
+
+
+def test_sparse_vectors_of_many_features_are_not_made_dense() -> None:
+    """200 vectors of 50,000 features would be 80 MB."""
+    rng = np.random.default_rng(0)
+    words = sparse.random(200, 50_000, 0.001, format="csr", random_state=0)
+    labels = rng.integers(0, 2, 200)
+    svc = SVC(C=10.0, gamma=0.1).fit(words, labels)
+    tracemalloc.start()
+    refitted = compress(svc, words, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+    assert sparse.issparse(refitted.vectors_)
+    dense = compress(compress(svc, words.toarray(), labels), words.toarray(), labels, C=10.0)
+    np.testing.assert_allclose(refitted.decision_function(words), dense.decision_function(words), atol=1e-5)

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
 from slimsvm import SparseLargeMarginClassifier
+from slimsvm.methods import sparse_search
 from slimsvm.methods.margin import MarginObjective
 from slimsvm.methods.sparse_search import drawn
 
@@ -197,6 +198,15 @@ def test_ctrl_c_leaves_the_best_so_far(iris: Any, vectors: Any, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         model.fit(*iris)
     assert model.score(*iris) > 0.9
+
+
+@pytest.mark.parametrize("vectors", ["shared", "per_class"])
+def test_a_rare_class_is_not_lost_where_starts_take_a_sample(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = make_moons(300, noise=0.2, random_state=0)
+    y = np.where(np.arange(300) < 2, "rare", "often")
+    monkeypatch.setattr(sparse_search, "CLUSTERED", 20)
+    for seed in range(4):
+        assert small(init="reduced_set", max_iter=2, vectors=vectors, random_state=seed).fit(X, y).n_vectors_ > 0
 
 
 def test_vectors_start_at_different_samples_where_there_are_enough(moons: Any) -> None:

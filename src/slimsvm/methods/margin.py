@@ -50,7 +50,7 @@ class KernelFeatures:
     kernel values would lose too many digits.
     """
 
-    def __init__(self, points: Points, Z: FloatArray, T: FloatArray) -> None:
+    def __init__(self, points: Points, Z: Any, T: FloatArray) -> None:
         self._points, self._Z, self._T = points, Z, T
         self.n_rows, self.n_features = points.n_points, T.shape[1]
         sizes = np.sum(T**2, axis=0)  # 1/λ of each direction
@@ -58,14 +58,14 @@ class KernelFeatures:
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """(rows, k_z or φ_z of these)."""
-        for rows in self._points.blocks(len(self._Z)):
+        for rows in self._points.blocks(self._Z.shape[0]):
             K = np.asarray(self._points.kernel.gram(self._points.X[rows], self._Z), dtype=np.float64)
             yield rows, K if self.basis is not None else K @ self._T
 
 
-def features_of(points: Points, Z: FloatArray, T: FloatArray) -> Features:
+def features_of(points: Points, Z: Any, T: FloatArray) -> Features:
     """φ_z of every sample: held where they are few, else made block by block."""
-    if points.n_points * len(Z) > KEPT_VALUES:
+    if points.n_points * Z.shape[0] > KEPT_VALUES:
         return KernelFeatures(points, Z, T)
     return Held(np.asarray(points.kernel.gram(points.X, Z), dtype=np.float64) @ T)
 
@@ -80,9 +80,9 @@ class MarginFit:
 
 
 def fit_coefficients(
-    points: Points, Z: FloatArray, problem: MarginProblem, loss: Loss, *, whiten: bool = True, tolerance: float = 1e-8
+    points: Points, Z: Any, problem: MarginProblem, loss: Loss, *, whiten: bool = True, tolerance: float = 1e-8
 ) -> MarginFit:
-    """The best β and b on given vectors; without `whiten`, those of ½βᵀβ (Lee & Mangasarian's RSVM)."""
+    """The best β and b on given vectors, dense or CSR; without `whiten`, those of ½βᵀβ (Lee & Mangasarian's RSVM)."""
     K_z = np.asarray(points.kernel.gram(Z, Z), dtype=np.float64)
     T = whitening(K_z) if whiten else np.eye(Z.shape[0])
     found = solve_margin(features_of(points, Z, T), problem, loss, tolerance=tolerance)

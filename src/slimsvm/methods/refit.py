@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
 from slimsvm.estimator import wrap
 from slimsvm.heads import LinearHead
@@ -38,9 +38,10 @@ def refit(machine: KernelMachine, X: Any, y: NDArray[Any], costs: FloatArray, lo
     if not np.array_equal(classes, known):
         raise ValueError(f"y of a refit must hold the machine's {len(known)} classes, all of them. Got {len(classes)}.")
     points = Points(machine.kernel, X if machine.input_map is None else machine.input_map.apply(X))
-    Z = np.asarray(dense(machine.points), dtype=np.float64)
+    # Sparse vectors stay sparse beside sparse data: words of text, dense, would not fit in memory.
+    Z = machine.points if is_sparse(points.X) else np.asarray(dense(machine.points), dtype=np.float64)
     Z = Z if points.centre is None else Z - points.centre
-    with calm_blas(float(points.n_points) * len(Z) ** 2):
+    with calm_blas(float(points.n_points) * Z.shape[0] ** 2):
         fit = fit_coefficients(points, Z, MarginProblem.of_labels(Y, costs[:, None]), loss)
     warn_if_inexact("a refit", [fit], stacklevel=4)
     return replace(machine, head=LinearHead(fit.beta, fit.b), answer=Classes(known), calibration=None)

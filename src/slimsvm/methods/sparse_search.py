@@ -231,11 +231,18 @@ class _Search:
         points, n, rng = self.points, self.points.n_points, self.rng
         if self.init == "random":
             return drawn(points.X, m, rng)
-        chosen = rng.choice(n, CLUSTERED, replace=False) if n > CLUSTERED else np.arange(n)
+        chosen = self._sample(job) if n > CLUSTERED else np.arange(n)
         if self.init == "kmeans":
             chosen = chosen[: max(2000, PER_CENTRE * m)]
             return k_means(points.X[chosen], job.costs[chosen], m, rng)
         return _reduced_set(points, job.full(chosen), m, rng)
+
+    def _sample(self, job: Job) -> NDArray[np.intp]:
+        """`CLUSTERED` rows at random, and one more of each class that they lack."""
+        n = self.points.n_points
+        chosen, sign = self.rng.choice(n, CLUSTERED, replace=False), job.problem.sign[:n]
+        lacking = [side[:, c] for side in (sign > 0, sign < 0) for c in np.flatnonzero(~side[chosen].any(axis=0))]
+        return np.concatenate([chosen, *(np.flatnonzero(rows)[:1] for rows in lacking)])
 
 
 def drawn(X: Any, m: int, rng: np.random.Generator) -> FloatArray:
