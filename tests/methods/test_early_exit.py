@@ -218,7 +218,7 @@ def test_what_cannot_have_it_is_refused() -> None:
         add_early_exit(full, X, y[1:])
     with pytest.raises(ValueError, match="features"):
         add_early_exit(full, X[:, 1:], y)
-    for stages in (0, [], [0, 2], [3, 3], [1.5], True):
+    for stages in (0, [], [0, 2], [3, 3], [1.5], [np.inf], True, "all", None):
         with pytest.raises(ValueError, match="stages of add_early_exit"):
             add_early_exit(full, X, y, stages=stages)  # type: ignore[arg-type]
     calibrated = slimsvm.KernelMachine(

@@ -127,14 +127,9 @@ def stage_sizes(stages: int | Sequence[int], m: int) -> list[int]:
         small = max(1, min(STEP, m // STEP))
         step = 2 * small * max(1, -(-m // (2 * small * max(1, stages - 2))))
         return [n for n in (small, *range(2 * small, m, step)) if n < m][: stages - 1]
-    sizes = [int(size) for size in np.ravel(stages)]
-    if (
-        isinstance(stages, bool)
-        or not sizes
-        or sizes != sorted(set(sizes))
-        or sizes[0] < 1
-        or not np.array_equal(sizes, np.ravel(stages))
-    ):
+    given = np.ravel(stages)
+    sizes = [int(size) for size in given] if given.dtype.kind in "iuf" and np.isfinite(given).all() else []
+    if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1 or not np.array_equal(sizes, given):
         raise ValueError(f"stages of add_early_exit must be a number, or numbers of vectors that rise. Got {stages!r}.")
     return [size for size in sizes if size < m]
 
