@@ -20,8 +20,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
 from slimsvm import GrowingSVC, MultiKernelGrowingSVC
+from slimsvm.kernels import Sigmoid
 from slimsvm.kernels.base import Kernel
 from slimsvm.methods.course import Course
+from slimsvm.methods.growth import Growth
 from slimsvm.methods.refit import refit
 
 WEIGHTS = "vectors and validation samples are drawn, and a weighted set has other samples than a repeated one"
@@ -196,21 +198,6 @@ def test_what_stops_it(moons: Any) -> None:
     assert len(longer.history_) > len(small(patience=2).fit(X, y).history_)
 
 
-def test_a_warm_start_grows_on(moons: Any) -> None:
-    X, y = moons
-    model = small(max_vectors=12, patience=50, warm_start=True, stability=0.9).fit(X, y)
-    before, steps = model.machine_, model.history_[: model.best_step_ + 1]
-    model.set_params(max_vectors=24).fit(X, y)
-    m = min(before.n_vectors, model.n_vectors_)
-    np.testing.assert_array_equal(model.vectors_[:m], before.points[:m])
-    assert model.history_[-1]["n_vectors"] == 24
-    assert model.history_[: len(steps)] == steps
-    cold = clone(model).set_params(warm_start=False).fit(X, y)
-    assert cold.history_[0]["n_vectors"] == 8
-    with pytest.raises(ValueError, match="with warm_start grows the machine it has, of 2 features and 2 classes"):
-        model.fit(X[:, :1], y)
-
-
 def test_the_same_seed_gives_the_same_machine(moons: Any) -> None:
     one, two, other = (small(random_state=seed).fit(*moons) for seed in (0, 0, 1))
     assert one.machine_ == two.machine_
@@ -235,17 +222,6 @@ def test_widths_are_mixed(moons: Any) -> None:
     xi = np.maximum(1.0 - np.where(y == "right", 1.0, -1.0) * model.decision_function(X), 0.0)
     assert model.objective_ == pytest.approx(value + 10.0 * xi.sum(), rel=1e-6)
     assert MultiKernelGrowingSVC().gamma == pytest.approx(1 / (2 * 50**2))
-
-
-def test_a_warm_start_goes_on_with_the_last_width(moons: Any) -> None:
-    X, y = moons
-    model = MultiKernelGrowingSVC(C=10.0, gamma=0.01, max_vectors=40, warm_start=True, random_state=0).fit(X, y)
-    before = model.machine_
-    model.set_params(max_vectors=60).fit(X, y)
-    m = min(before.n_vectors, model.n_vectors_)
-    np.testing.assert_array_equal(model.machine_.gammas[:m], before.gammas[:m])
-    with pytest.raises(ValueError, match="continues the widths of the machine it has"):
-        model.set_params(gamma=0.02).fit(X, y)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -296,6 +272,7 @@ def test_ctrl_c_leaves_the_machine_of_the_last_step(moons: Any, monkeypatch: pyt
         model.fit(*moons)
     assert len(model.history_) == 2
     assert model.machine_ == model.history_[-1]["machine"]
+    assert model.stop_reason_ == "interrupted"
     assert model.score(*moons) > 0.8
 
 
@@ -337,6 +314,27 @@ def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
 def test_wrong_widths(moons: Any, options: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         MultiKernelGrowingSVC(**options).fit(*moons)
+
+
+def test_widths_end_before_they_overflow(moons: Any) -> None:
+    for options in ({"width_factor": 1e-300}, {"delta_factor": 1e150}):
+        model = MultiKernelGrowingSVC(gamma=1.0, max_vectors=20, patience=1, **options)
+        assert model.fit(*moons).score(*moons) > 0.8
+
+
+def test_new_vectors_that_are_not_used_hide_no_sample() -> None:
+    """Without a feature space nothing is known of a sample set aside, but that weights of zero change nothing."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    growth = Growth(X, np.where(y, 1.0, -1.0)[:, None], np.ones(30), 1e-6)
+    growth.begin(Sigmoid(1.0, 0.0))
+    growth.add(np.arange(4))
+    growth.solve()
+    aside = np.flatnonzero(growth._least_margin(np.arange(30), 4) < 1.0)[-1:]
+    growth.active[aside] = False
+    growth.add(np.arange(4, 6))
+    growth.w = np.vstack([growth.w, np.zeros((2, 1))])
+    np.testing.assert_array_equal(growth._returning(), aside)
 
 
 def test_samples_that_are_all_alike() -> None:

@@ -33,6 +33,7 @@ from slimsvm.methods.sizes import resolve_size
 from slimsvm.optim import calm_blas
 
 PAPER_GAMMA = 1.0 / (2.0 * 50.0**2)  # σ₀ = 50
+LARGEST = 1e100  # of γ and δ, such that their squares are numbers
 SHRINK_AFTER = 3  # steps without α after which a sample is set aside
 
 
@@ -74,6 +75,7 @@ class _Growing(MachineClassifier):
                 step = course.finish()
             except KeyboardInterrupt:
                 if course.own_steps:
+                    self.stop_reason_ = "interrupted"
                     self._take(course, course.own_steps[-1])
                 raise
         self._take(course, step)
@@ -93,10 +95,14 @@ class _Growing(MachineClassifier):
         if machine.n_features != growth.X.shape[1] or not np.array_equal(machine.classes, family.classes):
             raise ValueError(
                 f"{type(self).__name__} with warm_start grows the machine it has, of {machine.n_features} features and "
-                f"{len(machine.classes)} classes. Got X with {growth.X.shape[1]} features and {len(family.classes)} "
-                f"classes. Use warm_start=False, or data of the same kind."
+                f"the classes {machine.classes.tolist()}. Got X with {growth.X.shape[1]} features and the classes "
+                f"{family.classes.tolist()}. Use warm_start=False, or data of the same kind."
             )
+        if not machine.n_vectors:
+            return []
         gammas = np.full(machine.n_vectors, family.kernel.gamma) if machine.gammas is None else machine.gammas
+        order = np.argsort(gammas, kind="stable")  # widths as they were added, if they are no more in that order
+        gammas, points = gammas[order], machine.points[order]
         edges = [0, *(np.flatnonzero(np.diff(gammas)) + 1), machine.n_vectors]
         for a, b in itertools.pairwise(edges):
             kernel, delta = next(kernels)
@@ -106,8 +112,9 @@ class _Growing(MachineClassifier):
                     f"{gammas[a]:g} is none that gamma and width_factor give now. Use warm_start=False."
                 )
             growth.begin(kernel, delta)
-            growth.adopt(machine.points[a:b])
-        return list(history) if growth.n_vectors == machine.n_vectors and machine.kernel == family.kernel else []
+            growth.adopt(points[a:b])
+        as_grown = replace(history[-1]["machine"], head=machine.head) == machine and machine.kernel == family.kernel
+        return list(history) if as_grown and growth.n_vectors == machine.n_vectors else []
 
     def _limits(self) -> Limits:
         training.check_counts(self, "start_per_class", "vectors_per_class", "patience")
@@ -193,7 +200,7 @@ class GrowingSVC(_Growing):
         `validation_error` (None without validation), `objective`, `converged`, and `machine`, made when it is asked
         for.
     best_step_ : int, the step whose vectors were kept.
-    stop_reason_ : str, "patience", "max_vectors", "target_error" or "candidates" (none was left).
+    stop_reason_ : str, "patience", "max_vectors", "target_error", "candidates" (none was left) or "interrupted".
     objective_ : float, ½βᵀKβ + Σ C ξ of the final coefficients, summed over the classes.
     n_iter_ : int, the least squares problems solved.
     n_kernel_values_ : int, the kernel values computed, at most samples × vectors met.
@@ -335,9 +342,11 @@ class MultiKernelGrowingSVC(_Growing):
         return replace(super()._limits(), width_patience=int(self.width_patience))
 
     def _kernels(self, first: Kernel) -> Iterator[tuple[Kernel, float]]:
-        delta = 1.0
+        gamma, delta, narrower = first.gamma, 1.0, self.width_factor
         while True:
-            yield first, delta
-            step = 2 if first.name == "rbf" else 1  # γ is 1/(2σ²), or 1/σ of the laplacian kernel
-            first = replace(first, gamma=first.gamma / self.width_factor**step)  # type: ignore[type-var]
+            yield replace(first, gamma=gamma), delta  # type: ignore[type-var]
+            gamma /= narrower  # it is 1/σ of the laplacian kernel, else 1/(2σ²)
+            gamma /= narrower if first.name == "rbf" else 1.0
             delta *= self.delta_factor
+            if not (gamma < LARGEST and 1.0 / LARGEST < delta < LARGEST):
+                return

@@ -28,6 +28,8 @@ from slimsvm.optim.basis import DEPENDENT, Basis
 from slimsvm.optim.result import Status
 from slimsvm.optim.wls import solve_wls
 
+UNBOUNDED = 1e300  # in place of ∞, which has no product with a w of zero
+
 Rows = NDArray[np.intp]
 
 
@@ -97,7 +99,9 @@ class Growth:
             self.bring(np.flatnonzero(self.active | self.watched))
 
     def adopt(self, Z: Any) -> None:
-        """Vectors from elsewhere become the first of the present kernel."""
+        """Vectors from elsewhere, dense or CSR, become the first of the present kernel."""
+        if is_sparse(Z) != is_sparse(self.X):
+            Z = Z.toarray() if is_sparse(Z) else sparse.csr_array(Z)
         own = np.asarray(self.kernels[-1].gram(Z, Z), dtype=np.float64)
         self.n_kernel_values += own.size
         kept = self.basis.extend(own, np.empty((0, len(own))))
@@ -186,7 +190,7 @@ class Growth:
         for block, left in zip(self.basis.blocks, self._left, strict=True):
             new = self.w[max(block.start, level) : block.stop]
             if len(new):
-                room = np.sqrt(np.maximum(left[rows], 0.0)) if self.basis.definite else np.full(len(rows), np.inf)
+                room = np.sqrt(np.maximum(left[rows], 0.0)) if self.basis.definite else np.full(len(rows), UNBOUNDED)
                 margin = margin - room[:, None] * np.linalg.norm(new, axis=0)
         return np.asarray(margin.min(axis=1))
 
