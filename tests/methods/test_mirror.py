@@ -276,6 +276,16 @@ def test_sparse_data(moons: Any) -> None:
     np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), thin.decision_function(X), atol=1e-12)
 
 
+def test_sparse_data_with_wide_indices(moons: Any) -> None:
+    X, y = moons
+    narrow = sparse.csr_array(X)
+    wide = sparse.csr_array((narrow.data, narrow.indices.astype(np.int64), narrow.indptr.astype(np.int64)))
+    assert wide.indices.dtype == np.int64
+    one, other = (MirrorPointClassifier(4, gamma=1.0, random_state=0).fit(data, y) for data in (narrow, wide))
+    assert one.machine_ == other.machine_
+    assert (other.predict(wide) == one.predict(X)).all()
+
+
 def test_it_is_saved_and_loaded(moons: Any, tmp_path: Any) -> None:
     X, y = moons
     model = MirrorPointClassifier(4, random_state=0).fit(X, y)

@@ -315,14 +315,16 @@ def test_too_few_updates_are_said(moons: Any) -> None:
 
 
 def test_a_small_cache_changes_nothing(moons: Any) -> None:
-    one, other = (small(cache_size=size, sparsity="none").fit(*moons) for size in (1e-6, 200))
-    assert one.machine_ == other.machine_
+    one, other, all_there_is = (small(cache_size=size, sparsity="none").fit(*moons) for size in (1e-6, 200, 1e30))
+    assert one.machine_ == other.machine_ == all_there_is.machine_
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"n_vectors": 0}, "n_vectors of PrunedPerceptronClassifier must be"),
+        ({"n_vectors": [2, 3]}, "n_vectors of PrunedPerceptronClassifier must be"),
+        ({"class_weight": {"left": -1.0, "right": 1.0}}, "class_weight must hold finite numbers of at least 0"),
         ({"C": 0.0}, r"C of PrunedPerceptronClassifier must be a finite number above 0\. Got 0\.0"),
         ({"algorithm": "smo"}, "algorithm of PrunedPerceptronClassifier must be one of 'mdm', 'sk'"),
         ({"sparsity": "much"}, "sparsity of PrunedPerceptronClassifier must be one of"),

@@ -217,7 +217,8 @@ class PrunedPerceptronClassifier(MachineClassifier):
 
     def _training(self) -> Training:
         tolerance = 0.0 if self.tol is None else float(self.tol)
-        return Training(self.algorithm, tolerance, int(self.max_iter), int(self.cache_size * 2**20))
+        cache_bytes = int(min(self.cache_size * 2.0**20, 2.0**62))  # an integer of the compiled core
+        return Training(self.algorithm, tolerance, int(self.max_iter), cache_bytes)
 
     def _fit(self, task: training.Task, progress: Progress) -> bool:
         """Train and prune; whether every training came to its end."""
@@ -259,7 +260,7 @@ class PrunedPerceptronClassifier(MachineClassifier):
         yield _Found(full, machine, {"step": 0, "factor": 0.0, **_measured(full, machine)})
         fewest = None
         if self.n_vectors is not None:
-            fewest = resolve_sizes(self.n_vectors, full.n_support, type(self).__name__)[0]
+            fewest = resolve_sizes([self.n_vectors], full.n_support, type(self).__name__)[0]
         schedule = Schedule(float(self.delta), float(self.delta_step), int(self.max_steps), fewest)
         for k, present in enumerate(removals(task, full, schedule, self._training(), progress)):
             machine = self._machine(task, present)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels import Kernel, geometry
@@ -22,6 +23,13 @@ BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 def evenly(n: int, most: int) -> NDArray[np.intp]:
     """Up to `most` of n rows, evenly spread."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
+
+
+def narrow(X: Any) -> Any:
+    """CSR rows with the 32-bit indices that scikit-learn insists on, where they fit; all else as it is."""
+    if not is_sparse(X) or max(X.nnz, X.shape[1]) >= 2**31:
+        return X
+    return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 class Points:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from slimsvm._record import FloatArray, is_sparse
+from slimsvm._record import FloatArray
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.expansion import Expansion
+from slimsvm.methods.points import narrow
 
 Start = Callable[[Expansion, int, np.random.Generator], FloatArray]
 CLUSTERED = 2000  # points of a class beyond which kernel k-means takes a sample: its Gram matrix is held
@@ -148,15 +148,8 @@ def k_means(X: Any, weights: FloatArray, m: int, rng: np.random.Generator) -> Fl
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
         warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
         means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
-        means.fit(_narrow(X), sample_weight=weights)
+        means.fit(narrow(X), sample_weight=weights)
     return np.asarray(rng.permutation(means.cluster_centers_))
-
-
-def _narrow(X: Any) -> Any:
-    """CSR rows with the 32-bit indices that scikit-learn insists on."""
-    if not is_sparse(X):
-        return X
-    return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 STARTS: dict[str, Start] = {f.__name__: f for f in (random, alpha, kernel_kmeans, weighted_kmeans)}

@@ -19,7 +19,7 @@ from slimsvm.heads import LinearHead
 from slimsvm.importers import import_model
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.points import Points
+from slimsvm.methods.points import Points, narrow
 
 LARGEST = 1e100  # of values to learn: sums of their squares, times costs, must not overflow
 
@@ -80,7 +80,10 @@ def sample_costs(C: float, X: Any, y: Any, class_weight: Any, sample_weight: Any
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         classes, place = np.unique(y, return_inverse=True)
-        weights = weights * compute_class_weight(class_weight, classes=classes, y=y)[place]
+        of_class = compute_class_weight(class_weight, classes=classes, y=y)
+        if not (np.isfinite(of_class) & (of_class >= 0)).all():
+            raise ValueError(f"class_weight must hold finite numbers of at least 0. Got {class_weight!r}.")
+        weights = weights * of_class[place]
     return np.asarray(C * weights)
 
 
@@ -158,7 +161,7 @@ def _with_a_cost(estimator: Any, X: Any, y: NDArray[Any], costs: FloatArray) -> 
 def parent_of(estimator: Any, svm: Any, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
     """`svm`, unfitted, trained on behalf of an estimator, as a machine with the names of the estimator's features."""
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    imported = import_model(svm.fit(X, y, **weights), fold=True)
+    imported = import_model(svm.fit(narrow(X), y, **weights), fold=True)
     if imported.steps:
         raise UnsupportedModelError(
             f"estimator of {type(estimator).__name__} has steps before its machine that cannot become part of it. "
