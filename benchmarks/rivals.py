@@ -50,18 +50,16 @@ class Contest:
     lead: dict[str, tuple[float, float]]
 
 
-def tasks(quick: bool) -> Iterator[Task]:
-    """One problem after another."""
+def tasks(quick: bool, wanted: list[str]) -> Iterator[Task]:
+    """One problem after another; `wanted` names some of them."""
     if quick or not has_data():
         X, y = load_digits(return_X_y=True)
         split = train_test_split(X / 8 - 1, y, train_size=1200, stratify=y, random_state=0)
         yield Task("scikit-learn's digits", [arranged(*split)], {"C": 10.0, "gamma": 1 / 32}, (20, 50))
         return
-    yield banana()
-    yield spambase()
-    yield a9a()
-    yield covtype()
-    yield mnist()
+    for make in (banana, spambase, a9a, covtype, mnist):
+        if not wanted or make.__name__ in wanted:
+            yield make()
 
 
 def arranged(X: Any, X_test: Any, y: Any, y_test: Any) -> tuple[Any, Any, Any, Any]:
@@ -182,7 +180,7 @@ def paired(theirs: list[NDArray[np.float64]], own: list[NDArray[np.float64]]) ->
     return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
 
 
-def contests(quick: bool) -> list[Contest]:
+def contests(quick: bool, wanted: list[str]) -> list[Contest]:
     """Every problem and size, printed as they come."""
     print("\nTest errors in %, and by how many standard errors of the paired difference ours is lower")
     print(
@@ -190,7 +188,7 @@ def contests(quick: bool) -> list[Contest]:
         flush=True,
     )
     found = []
-    for task in tasks(quick):
+    for task in tasks(quick, wanted):
         for size in task.sizes:
             one = contest(task, size)
             found.append(one)

@@ -53,6 +53,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small problems and one round, to see that all works")
     parser.add_argument("--repeats", type=int, default=3, help="rounds of the first part; seeds differ")
+    parser.add_argument("--sets", nargs="+", default=[], help="of the rivals: banana spambase a9a covtype mnist")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="some of the parts")
     return parser.parse_args()
 
@@ -225,7 +226,7 @@ def print_memory() -> None:
 
 def rivals_part(options: argparse.Namespace) -> Iterator[Target]:
     """Errors at the same number of vectors."""
-    found = contests(options.quick)
+    found = contests(options.quick, options.sets)
     if not options.quick:
         yield from contest_targets(found)
 
