@@ -127,6 +127,19 @@ def told(name: str, found: Iterable[list[Row]], total: int) -> Iterator[list[Row
             print(f"{name}: {done} of {total} runs, {spent:.0f} s", flush=True)
 
 
+def run_set(
+    name: str, run: Callable[[Any], list[Row]], tasks: Sequence[Any], path: Path, jobs: int, sets: Sequence[str]
+) -> None:
+    """All tasks of one of the sets; its rows take the place of older ones in the table."""
+    keep_set(name, [row for found in told(name, run_all(run, tasks, jobs), len(tasks)) for row in found], path, sets)
+
+
+def keep_set(name: str, rows: Sequence[Row], path: Path, sets: Sequence[str]) -> None:
+    """Rows of one of the sets in place of older ones, in the order of the sets."""
+    others = [row for row in read_csv(path) if row["set"] != name]
+    write_csv(path, sorted([*others, *rows], key=lambda row: list(sets).index(row["set"])))
+
+
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """A table with the keys of the first row as its head; the file appears whole."""
     beside = path.with_name(path.name + ".part")

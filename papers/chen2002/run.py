@@ -27,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     output, _ = common.places(options, HERE)
     try:
         for name in [] if options.draw else options.only:
-            run_set(name, options.smoke, output / "results.csv", options.jobs)
+            tasks = trials.tasks_of(name, options.smoke)
+            tasks[0].split.data()  # missing data are told before a pool is made
+            common.run_set(name, trials.run, tasks, output / "results.csv", options.jobs, list(SETTINGS["sets"]))
             if name == SETTINGS["timing"]["set"]:
                 common.write_csv(output / "timing.csv", timing.measure(options.smoke))
         draw(output)
@@ -35,16 +37,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     return 0
-
-
-def run_set(name: str, smoke: bool, path: Path, jobs: int) -> None:
-    """All runs on one set; its rows take the place of older ones in results.csv."""
-    tasks = trials.tasks_of(name, smoke)
-    tasks[0].split.data()  # missing data are told before a pool is made
-    rows = [row for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)) for row in found]
-    others = [row for row in common.read_csv(path) if row["set"] != name]
-    order = list(SETTINGS["sets"])
-    common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
 
 
 def draw(output: Path) -> None:

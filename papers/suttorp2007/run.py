@@ -49,9 +49,7 @@ def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
     tasks = trials.tasks_of(name, place)
     for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)):
         rows += found
-    others = [row for row in common.read_csv(path) if row["set"] != name]
-    order = list(SETTINGS["sets"])
-    common.write_csv(path, sorted(others + rows, key=lambda row: order.index(row["set"])))
+    common.keep_set(name, rows, path, list(SETTINGS["sets"]))
 
 
 def draw(output: Path, place: Place) -> None:

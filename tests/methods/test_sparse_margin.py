@@ -217,3 +217,12 @@ def test_vectors_start_at_different_samples_where_there_are_enough(moons: Any) -
         assert len(np.unique(start, axis=0)) == 8
         assert all((row == X).all(axis=1).any() for row in start)
     assert drawn(np.ones((10, 2)), 4, np.random.default_rng(0)).shape == (4, 2)
+
+
+def test_k_means_starts_from_samples_of_all_classes_however_they_are_sorted() -> None:
+    """With more samples than k-means looks at, sorted by class, both clouds get vectors."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(-5, 1, (3000, 2)), rng.normal(5, 1, (3000, 2))])
+    y = np.repeat([0, 1], 3000)
+    model = small(init="kmeans", max_iter=1, gamma=0.1, loss="squared_hinge").fit(X, y)
+    assert 0 < np.sum(model.vectors_[:, 0] > 0) < 6

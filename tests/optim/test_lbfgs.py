@@ -105,3 +105,18 @@ def test_the_unit_of_the_coordinates_does_not_matter(unit: float) -> None:
     other = lbfgs(scaled, unit * start, tolerance=1e-12, unit=unit)
     np.testing.assert_allclose(other.x / unit, one.x, atol=1e-4)
     assert other.value == scaled(other.x)[0]
+
+
+def test_the_start_is_met_once_and_a_relative_tolerance_counts_from_there() -> None:
+    asked: list[Any] = []
+
+    def counted(x: Any) -> tuple[float, Any]:
+        asked.append(x.copy())
+        return rosenbrock(x)
+
+    start = np.array([-1.2, 1.0, 0.5])
+    loose = lbfgs(counted, start, relative=1e-2)
+    assert sum(np.array_equal(x, start) for x in asked) == 1
+    absolute = lbfgs(rosenbrock, start, tolerance=1e-2 * rosenbrock(start)[0])
+    np.testing.assert_array_equal(loose.x, absolute.x)
+    assert lbfgs(rosenbrock, start, relative=1e-12).value < loose.value

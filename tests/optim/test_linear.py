@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracles.expansion import solve
-from slimsvm.optim import forward_selection, pivoted_cholesky, solve_gram
+from slimsvm.optim import factor, forward_selection, pivoted_cholesky, solve_gram
 
 
 @pytest.fixture
@@ -115,3 +115,13 @@ def test_forward_selection_takes_what_lowers_the_residual_most(rng: np.random.Ge
 def test_forward_selection_of_nothing() -> None:
     assert forward_selection(np.zeros((0, 0)), np.zeros((0, 1))).tolist() == []
     assert forward_selection(np.zeros((3, 3)), np.zeros((3, 1))).tolist() == [0, 1, 2]
+
+
+def test_a_factor_of_a_singular_system_is_that_of_one_nearby(rng: np.random.Generator) -> None:
+    A = rng.normal(size=(4, 6))
+    L, lower = factor(A.T @ A)  # of rank 4
+    assert lower
+    L = np.tril(L)
+    np.testing.assert_allclose(L @ L.T, A.T @ A, atol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        factor(-np.eye(3))

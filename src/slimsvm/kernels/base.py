@@ -83,8 +83,8 @@ class Kernel(Record):
         return self.profile(own, self.gamma if gammas is None else gammas).astype(_common_dtype(X, X), copy=False)
 
     def shortfall(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """1 − k of a radial kernel to its last digits, also where k is nearly 1."""
-        raise NotImplementedError(f"The {self.name} kernel is not radial.")
+        """1 − k; radial kernels have it to its last digits, also where k is nearly 1."""
+        return 1.0 - self.profile(t, self.gamma)
 
     def feature_distance(
         self, X: Matrix, Z: Matrix, places: NDArray[np.intp], scale: NDArray[np.float64]

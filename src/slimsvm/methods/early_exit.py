@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import copy
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -36,7 +37,7 @@ from slimsvm.heads import LinearHead, StagedHead
 from slimsvm.importers import import_model
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.points import BLOCK_VALUES, evenly
-from slimsvm.optim import calm_blas, forward_selection
+from slimsvm.optim import calm_blas, factor, forward_selection
 
 VALUE_ERROR = 1e-11  # of a kernel value in float64, by any way of evaluation
 FIT_VALUES = 2**24  # kernel values that vectors are ordered and refitted by: 128 MiB; of more samples an even part
@@ -193,7 +194,8 @@ def _prefixes(machine: KernelMachine, X: Any, sizes: list[int]) -> tuple[NDArray
     G, B = K.T @ K, K.T @ (scores - f_mean)
     order = forward_selection(G, B)
     G, B, k_mean = G[np.ix_(order, order)], B[order], k_mean[order]
-    L = _factor(G)
+    size = float(np.trace(G)) / max(1, len(G)) or 1.0
+    L, _ = factor(G + RIDGE * size * np.eye(len(G)))
     forward = solve_triangular(L, B, lower=True)
     stages = []
     for n in sizes:
@@ -202,18 +204,7 @@ def _prefixes(machine: KernelMachine, X: Any, sizes: list[int]) -> tuple[NDArray
     return order, stages
 
 
-def _factor(G: FloatArray) -> FloatArray:
-    """L with L Lᵀ = G and a ridge, which grows until there is one."""
-    scale = float(np.trace(G)) / max(1, len(G)) or 1.0
-    ridge = RIDGE
-    while True:
-        try:
-            return np.asarray(cholesky(G + ridge * scale * np.eye(len(G)), lower=True))
-        except LinAlgError:
-            ridge *= 100
-
-
-class _Search:
+class _Search(ABC):
     """Thresholds of all stages, found over blocks of kernel values."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
@@ -234,15 +225,17 @@ class _Search:
         """What the scores of each stage may be off by, (S,)."""
         return np.asarray(VALUE_ERROR * (self._largest * self._sizes + self._offsets))
 
+    @abstractmethod
     def _is_right(self, scores: FloatArray, place: NDArray[np.intp], margin: float) -> NDArray[np.bool_]:
-        raise NotImplementedError
+        """Which samples the full machine gets right, or might, its scores being off by `margin`, (n,)."""
 
+    @abstractmethod
     def _see(self, t: int, scores: FloatArray, place: NDArray[np.intp]) -> None:
-        raise NotImplementedError
+        """Take account of the scores (n, q) of stage t for samples that the full machine gets right."""
 
+    @abstractmethod
     def thresholds(self) -> tuple[FloatArray, FloatArray | None]:
         """upper and lower, (S − 1,)."""
-        raise NotImplementedError
 
 
 class _Sides(_Search):

@@ -88,10 +88,7 @@ def descend(
         progress.tell("step %d, objective %.6g", len(history), value)
         return value, gradient
 
-    first = objective(Z)[0]
-    return lbfgs(
-        told, Z, tolerance=tol * max(abs(first), 1e-300), unit=points.width, max_iter=max_iter, on_best=on_best
-    )
+    return lbfgs(told, Z, relative=tol, unit=points.width, max_iter=max_iter, on_best=on_best)
 
 
 def descend_in_batches(
@@ -231,7 +228,7 @@ class _Search:
         points, n, rng = self.points, self.points.n_points, self.rng
         if self.init == "random":
             return drawn(points.X, m, rng)
-        chosen = self._sample(job) if n > CLUSTERED else np.arange(n)
+        chosen = self._sample(job) if n > CLUSTERED else rng.permutation(n)
         if self.init == "kmeans":
             chosen = chosen[: max(2000, PER_CENTRE * m)]
             return k_means(points.X[chosen], job.costs[chosen], m, rng)

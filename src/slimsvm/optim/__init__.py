@@ -2,7 +2,7 @@
 
 from slimsvm.optim.irprop import irprop
 from slimsvm.optim.lbfgs import lbfgs
-from slimsvm.optim.linear import forward_selection, pivoted_cholesky, solve_gram
+from slimsvm.optim.linear import factor, forward_selection, pivoted_cholesky, solve_gram
 from slimsvm.optim.result import Objective, Result, Status
 from slimsvm.optim.threads import calm_blas
 
@@ -11,6 +11,7 @@ __all__ = [
     "Result",
     "Status",
     "calm_blas",
+    "factor",
     "forward_selection",
     "irprop",
     "lbfgs",

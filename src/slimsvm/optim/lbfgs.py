@@ -17,12 +17,14 @@ def lbfgs(
     objective: Objective,
     start: NDArray[np.float64],
     *,
-    tolerance: float,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
     unit: float = 1.0,
     max_iter: int = 200,
     on_best: OnBest | None = None,
 ) -> Result:
-    """Minimise from `start` until a step lowers the value by less than `tolerance`; the best point met.
+    """Minimise from `start` until a step lowers the value by less than `tolerance`, or by less than `relative` of the
+    value at the start; the best point met.
 
     `objective` takes and gives arrays of the shape of `start`. It is scaled by its value at the start, and x by `unit`,
     a length over which the objective changes, so that the first step of the line search does not depend on the units
@@ -30,20 +32,25 @@ def lbfgs(
     """
     shape = start.shape
     best, best_value = start.copy(), np.inf
-    scale = 0.0
 
-    def flat(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        nonlocal best, best_value, scale
+    def met(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        nonlocal best, best_value
         value, gradient = objective(unit * x.reshape(shape))
-        scale = scale or max(abs(value), tolerance) or 1.0
         if value < best_value:
             best, best_value = unit * x.reshape(shape), value
             if on_best is not None:
                 on_best(best)
-        return value / scale, gradient.ravel() * (unit / scale)
+        return value, gradient.ravel()
 
     first = start.ravel() / unit
-    flat(first)
+    known = [met(first)]  # the first that SciPy asks for
+    tolerance = max(tolerance, relative * abs(known[0][0]))
+    scale = max(abs(known[0][0]), tolerance) or 1.0
+
+    def flat(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = known.pop() if known else met(x)
+        return value / scale, gradient * (unit / scale)
+
     options: Any = {
         "maxiter": max_iter,
         "maxfun": 4 * max_iter,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
 JITTERS = 0.0, 1e-14, 1e-12, 1e-10, 1e-8  # shares of the mean diagonal, tried in turn
+SMALLEST = 1e-14  # of the largest diagonal entry: the first that is added where there is no Cholesky factor
 DEPENDENT = 1e-10  # of its square: what is left of a column that depends on others
 
 
@@ -21,14 +22,28 @@ def solve_gram(K: NDArray[np.float64], C: NDArray[np.float64]) -> NDArray[np.flo
     scale = float(np.mean(np.abs(np.diag(K)))) or 1.0
     for jitter in JITTERS:
         try:
-            factor = cho_factor(K + jitter * scale * np.eye(len(K)), lower=True, check_finite=False)
+            made = cho_factor(K + jitter * scale * np.eye(len(K)), lower=True, check_finite=False)
         except LinAlgError:
             continue
-        B = cho_solve(factor, C, check_finite=False)
-        better = B + cho_solve(factor, C - K @ B, check_finite=False)
+        B = cho_solve(made, C, check_finite=False)
+        better = B + cho_solve(made, C - K @ B, check_finite=False)
         if np.isfinite(better).all():
             return np.asarray(better)
     return np.asarray(lstsq(K, C, cond=JITTERS[-1], check_finite=False)[0])
+
+
+def factor(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
+    """The lower Cholesky factor of a system, as `cho_solve` takes it, with as little on its diagonal as it needs.
+
+    What is above the diagonal of the array is not to be read.
+    """
+    jitter, size = 0.0, float(np.max(np.diag(H), initial=0.0))
+    for _ in range(12):
+        try:
+            return cho_factor(H + jitter * np.eye(len(H)), lower=True, check_finite=False)
+        except LinAlgError:
+            jitter = max(10.0 * jitter, SMALLEST * size)
+    raise LinAlgError("A linear system is not positive definite, nor nearly so; are all numbers in it finite?")
 
 
 def pivoted_cholesky(

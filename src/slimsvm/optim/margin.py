@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
+from slimsvm.optim.linear import SMALLEST, factor
 from slimsvm.optim.margin_problem import Features, FloatArray, Loss, MarginProblem, MarginSolution, fold
 from slimsvm.optim.result import Status
 
 BACK_OFF = 0.995  # of the way to the nearest bound: how far an interior step goes at most
-LEAST_PULL = 1e-14  # of the largest diagonal entry, added where the Newton system is singular
 TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # where α and the share of its bound end
 NOTHING = 1e-12  # an objective below this counts as zero, in units of the mean cost
 
@@ -117,17 +117,6 @@ def _in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
     made[:-1, :-1] = T.T @ H[:-1, :-1] @ T
     made[-1, :-1], made[-1, -1] = H[-1, :-1] @ T, H[-1, -1]
     return made
-
-
-def factor(H: FloatArray) -> tuple[FloatArray, bool]:
-    """The Cholesky factor of a Newton system, with a little added to its diagonal where it is singular."""
-    jitter, size = 0.0, float(np.max(np.diag(H)))
-    for _ in range(12):
-        try:
-            return cho_factor(H + jitter * np.eye(len(H)), lower=True, check_finite=False)
-        except LinAlgError:
-            jitter = max(10.0 * jitter, LEAST_PULL * size)
-    raise LinAlgError("The Newton system of the margin solver is not positive definite; are the features finite?")
 
 
 class _InteriorPoint(_Newton):
@@ -282,7 +271,7 @@ class _PrimalNewton(_Newton):
                 break
             d_w, d_b = np.zeros_like(self.w), np.zeros_like(self.b)
             for c, H in zip(live, systems, strict=True):
-                H[-1, -1] += LEAST_PULL * max(1.0, H[-1, -1])
+                H[-1, -1] += SMALLEST * max(1.0, H[-1, -1])
                 found = cho_solve(factor(H), -np.append(by_w[:, c], by_b[c]), check_finite=False)
                 d_w[:, c], d_b[c] = found[:-1], found[-1]
             d_f = self.times(d_w) + d_b

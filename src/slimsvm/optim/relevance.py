@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import expit
 
-from slimsvm.optim.margin import factor
+from slimsvm.optim.linear import factor
 from slimsvm.optim.margin_problem import Features, Held
 
 FloatArray = NDArray[np.float64]

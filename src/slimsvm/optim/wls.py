@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from slimsvm.optim.margin import factor
+from slimsvm.optim.linear import factor
 from slimsvm.optim.margin_problem import MarginSolution
 from slimsvm.optim.result import Status
 
