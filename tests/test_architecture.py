@@ -17,7 +17,7 @@ SOURCE = Path(slimsvm.__file__).parent
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    {"exceptions", "_record"},
+    {"exceptions", "_record", "_files"},
     {"_core"},
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "evaluation", "machine", "storage"},

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from slimsvm._versions import __version__, show_versions
     from slimsvm.compression import compress
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
-    from slimsvm.exceptions import FormatError, Interrupted, SlowCoreWarning, UnsupportedModelError
+    from slimsvm.exceptions import (
+        FormatError,
+        Interrupted,
+        SlowCoreWarning,
+        UnsupportedExportError,
+        UnsupportedModelError,
+    )
+    from slimsvm.formats import export
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.early_exit import add_early_exit
     from slimsvm.methods.growing import GrowingSVC, MultiKernelGrowingSVC
@@ -50,11 +57,13 @@ __all__ = [
     "SparseLargeMarginClassifier",
     "SparseLargeMarginRegressor",
     "SparseOneClassSVM",
+    "UnsupportedExportError",
     "UnsupportedModelError",
     "WidthSearchCV",
     "__version__",
     "add_early_exit",
     "compress",
+    "export",
     "load",
     "save",
     "show_versions",
@@ -65,7 +74,14 @@ _HOMES = {
     "_versions": ("__version__", "show_versions"),
     "compression": ("compress",),
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
-    "exceptions": ("FormatError", "Interrupted", "SlowCoreWarning", "UnsupportedModelError"),
+    "exceptions": (
+        "FormatError",
+        "Interrupted",
+        "SlowCoreWarning",
+        "UnsupportedExportError",
+        "UnsupportedModelError",
+    ),
+    "formats": ("export",),
     "machine": ("KernelMachine",),
     "methods.mirror": ("MirrorPointClassifier",),
     "methods.early_exit": ("add_early_exit",),

@@ -9,6 +9,10 @@ class UnsupportedModelError(TypeError):
     """A model that cannot be imported exactly; the message says what stands in the way and what to do."""
 
 
+class UnsupportedExportError(ValueError):
+    """A machine that a format cannot hold; the message says what stands in the way and what to do."""
+
+
 class SlowCoreWarning(RuntimeWarning):
     """The compiled core is not there: the NumPy implementation answers, correctly and slowly."""
 

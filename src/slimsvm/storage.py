@@ -9,9 +9,6 @@ the format for readers in other languages.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from reprlib import repr as brief
@@ -24,6 +21,7 @@ from scipy import sparse
 
 from slimsvm import _container
 from slimsvm._container import DTYPES, LONGEST_AXIS, Tensors
+from slimsvm._files import write_whole
 from slimsvm._record import FloatArray, Record
 from slimsvm.answers import ANSWERS, Answer
 from slimsvm.calibration import CALIBRATIONS, Calibration
@@ -79,21 +77,7 @@ def loads(data: bytes) -> KernelMachine:
 
 def write(machine: KernelMachine, path: str | os.PathLike[str]) -> None:
     """Save the machine in one step: the file at `path` is the old one or the whole new one, whatever happens."""
-    data = dumps(machine)
-    target = Path(path).resolve()
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
+    write_whole(path, dumps(machine))
 
 
 def read(path: str | os.PathLike[str]) -> KernelMachine:
