@@ -52,7 +52,7 @@ def gamma_of(sigma: float) -> float:
 
 
 def choose(task: Task) -> list[Row]:
-    """C, and γ where it is not given, by cross-validation on the training part."""
+    """C, and γ where it is not given, by cross-validation on the training part of the first trial."""
     X, y, _, _ = data_of(task.set, task.smoke)
     folds = StratifiedKFold(setting("folds", task.smoke), shuffle=True, random_state=0)
     grid = {"C": setting("C", task.smoke)}
@@ -81,7 +81,7 @@ def choose(task: Task) -> list[Row]:
 
 def run(task: Task) -> list[Row]:
     """A row of the machine, and one of the same with early exit. `lost`: training samples that early exit loses."""
-    X, y, X_test, y_test = data_of(task.set, task.smoke)
+    X, y, X_test, y_test = data_of(task.set, task.smoke, task.trial or 0)
     begin = time.perf_counter()
     fitted = model(task).fit(X, y)
     seconds = time.perf_counter() - begin
