@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from single import MEMORY_LIMIT
 from timing import Limit, Timing
 
 FULL_BATCH = 10_000
-BUSY = 0.5  # load average above which the figures are no good
+STAT = Path("/proc/stat")
+BUSY = 0.3  # cores at other work above which the figures are no good
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,27 @@ def introduce(threads: int) -> None:
 
     core = "compiled core" if slimsvm._core.available else "NumPy: the compiled core is missing"
     print(f"{processor()}, {os.cpu_count()} cores, {threads} threads; slimsvm by {core}")
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if load > BUSY:
-        print(f"The load of this machine is {load:.1f}: other work is running, and no figure below is to be trusted.")
+    busy = busy_cores()
+    if busy > BUSY:
+        print(
+            f"{busy:.1f} cores of this machine are busy: other work is running, and no figure below is to be trusted."
+        )
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores work while this process sleeps; elsewhere than on Linux, the load of the last minute."""
+    if not STAT.exists():
+        return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    before = _ticks()
+    time.sleep(seconds)
+    total, idle = (after - was for after, was in zip(_ticks(), before, strict=True))
+    return (os.cpu_count() or 1) * (1.0 - idle / total) if total else 0.0
+
+
+def _ticks() -> tuple[int, int]:
+    """The time that has passed on all cores, and that of it in which they had nothing to do."""
+    times = [int(word) for word in STAT.read_text().splitlines()[0].split()[1:9]]
+    return sum(times), times[3] + times[4]
 
 
 def processor() -> str:
