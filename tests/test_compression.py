@@ -21,8 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from slimsvm import compression
-from slimsvm.compression import compress
+from slimsvm.compression import compress, door
 from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor
 from slimsvm.exceptions import FormatError, UnsupportedModelError
 
@@ -116,6 +115,6 @@ def test_errors_pass_through() -> None:
 
 
 def test_the_example() -> None:
-    result = doctest.testmod(compression)
+    result = doctest.testmod(door)
     assert result.attempted > 0
     assert result.failed == 0

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 import slimsvm
 from slimsvm.compression import compress
-from slimsvm.methods import refit as refitting
+from slimsvm.methods import lesson
 
 X, Y = load_iris(return_X_y=True)
 
@@ -171,7 +171,7 @@ def test_ctrl_c_in_the_refit_keeps_what_was_found(monkeypatch: pytest.MonkeyPatc
     def interrupted(*args: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refitting, "fit_coefficients", interrupted)
+    monkeypatch.setattr(lesson, "fit_coefficients", interrupted)
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(svc, X, Y, n_vectors=8, random_state=0)
     assert caught.value.best.machine_ == projected.machine_  # type: ignore[attr-defined]

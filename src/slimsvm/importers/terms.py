@@ -1,4 +1,4 @@
-"""On what terms a model was trained: its C and the weights of its classes, wherever inside the model they stand."""
+"""On what terms a model was trained: C, weights of classes, ε and ν, wherever inside the model they stand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from slimsvm.importers.base import DEEPEST, name_of
 
 @dataclass(frozen=True)
 class Terms:
-    """What a unit of slack cost in training, None where the model does not say, and `class_weight` as SVC has it."""
+    """What a unit of slack cost in training, `class_weight`, `epsilon` and `nu` as scikit-learn's SVMs have them.
+
+    None is what the model does not say. Kernel ridge regression is a regression with ε = 0, slack squared and C = 1/2α.
+    """
 
     C: float | None = None
     class_weight: Any = None
+    epsilon: float | None = None
+    nu: float | None = None
+    squared: bool = False
 
 
 def training_terms(model: Any) -> Terms:
@@ -37,7 +43,10 @@ def training_terms(model: Any) -> Terms:
             stacklevel=4,
         )
         weights = None
-    return Terms(C, weights)
+    alpha = parameters.get("alpha")
+    if name_of(model) == "KernelRidge" and isinstance(alpha, (int, float)) and alpha > 0:
+        return Terms(0.5 / alpha, None, 0.0, squared=True)
+    return Terms(C, weights, parameters.get("epsilon"), parameters.get("nu"))
 
 
 def _inside(model: Any) -> Any:

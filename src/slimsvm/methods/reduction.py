@@ -111,7 +111,7 @@ def reduce_machine(
     target = target or expansion_of(machine)
     work = target.n_points * target.X.shape[1] * max(sizes or (BATCH,))
     with Progress("reduced set", verbose) as progress, calm_blas(work):
-        run = _Run(machine.without_early_exit(), target, settings, progress)
+        run = Run(machine.without_early_exit(), target, settings, progress)
         try:
             run.prepare()
             return run.of_sizes(list(sizes or ()), rng) if max_distance is None else [run.within(max_distance, rng)]
@@ -119,7 +119,7 @@ def reduce_machine(
             raise Interrupted(run.so_far()) from None
 
 
-class _Run:
+class Run:
     """One job: a machine, its expansion, and the best vectors met so far."""
 
     def __init__(self, machine: KernelMachine, target: Expansion, settings: Settings, progress: Progress) -> None:
@@ -138,15 +138,15 @@ class _Run:
         """The machine of each size. The largest is made first: one incremental run holds all smaller ones."""
         lesser = [m for m in sizes if m < self.target.n_points]
         exact = self._independent(max(lesser)) if lesser else None
-        runs = [self._provider(max(lesser), seed) for seed in rng.spawn(self.settings.n_init)] if lesser else []
+        runs = [self.provider(max(lesser), seed) for seed in rng.spawn(self.settings.n_init)] if lesser else []
         made: dict[int, Reduced] = {}
         for m in sorted(set(sizes), reverse=True):
             if m >= self.target.n_points:
-                made[m] = self._whole()
+                made[m] = self.whole()
             elif exact is not None and exact.machine.n_vectors <= m:  # equal points merged, dependent ones left out
                 made[m] = exact
             else:
-                made[m] = self._best_of(runs, m)
+                made[m] = self.best_of(runs, m)
         for smaller, m in itertools.pairwise(sorted(made)):
             if self._descends and made[m].gain < made[smaller].gain - ROUNDING * self.target.scale:
                 made[m] = self._enlarged(made[smaller], m, rng)
@@ -163,12 +163,12 @@ class _Run:
         """The smallest machine with ρ²/‖Ψ‖² ≤ max_distance: sizes are doubled until one serves, then halved between."""
         n, enough = self.target.n_points, max(max_distance, ROUNDING) * abs(self.target.square)
         self._tolerance = min(self._tolerance, max_distance / 100 or ROUNDING)
-        runs = [self._provider(BATCH, seed) for seed in rng.spawn(self.settings.n_init)]
-        low, high, best = 0, 1, self._independent(n - 1) or self._whole()
+        runs = [self.provider(BATCH, seed) for seed in rng.spawn(self.settings.n_init)]
+        low, high, best = 0, 1, self._independent(n - 1) or self.whole()
         n = best.machine.n_vectors
         loss = {0: abs(self.target.square), n: 0.0}
         while high < n:
-            found = self._best_of(runs, high)
+            found = self.best_of(runs, high)
             loss[high] = self.target.distance(found.gain)
             if loss[high] <= enough:
                 best = found
@@ -177,7 +177,7 @@ class _Run:
         high = min(high, n)
         while high - low > 1:
             middle = _between(low, high, loss[low], loss[high], enough)
-            found = self._best_of(runs, middle)
+            found = self.best_of(runs, middle)
             loss[middle] = self.target.distance(found.gain)
             if loss[middle] <= enough:
                 high, best = middle, found
@@ -212,7 +212,7 @@ class _Run:
             return descent.joint(self.target, Z, self.keep)
         return descent.eliminated(self.target, Z, max_iter, self.keep, self._tolerance)
 
-    def _provider(self, most: int, rng: np.random.Generator) -> Provider:
+    def provider(self, most: int, rng: np.random.Generator) -> Provider:
         solver, init = self.settings.solver, self.settings.init
         if isinstance(self.target.kernel, Linear):
             return Directions(self.target)
@@ -225,7 +225,7 @@ class _Run:
         search: Search = "fixed_point" if solver == "fixed_point" else "irprop"
         return Incremental(self.target, STARTS["random" if init == "auto" else init], most, rng, search, self.keep)
 
-    def _best_of(self, runs: list[Provider], m: int) -> Reduced:
+    def best_of(self, runs: list[Provider], m: int) -> Reduced:
         """The best of several runs at one size."""
         made = [self._finished(run, m) for run in runs]
         return max(made, key=lambda reduced: reduced.gain)
@@ -279,7 +279,7 @@ class _Run:
         head = (PairsHead if self.machine.head.gives_pairs else LinearHead)(B, intercept)
         return replace(self.machine, points=points, head=head)
 
-    def _whole(self) -> Reduced:
+    def whole(self) -> Reduced:
         """The machine itself, or, where points repeat, the same with each of them once."""
         target, machine = self.target, self.machine
         if target.n_points < machine.n_vectors:
@@ -321,7 +321,7 @@ class _AllAtOnce:
     mere selection of support vectors explains more than what they come to, and is moved in their place.
     """
 
-    def __init__(self, run: _Run, init: Init, rng: np.random.Generator) -> None:
+    def __init__(self, run: Run, init: Init, rng: np.random.Generator) -> None:
         self._run, self._init, self._rng = run, init, rng
         self.history: list[dict[str, Any]] = []
 

@@ -6,7 +6,7 @@ in the subspace that they span (eq. 33) instead of projecting the old one onto i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,14 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from slimsvm._record import FloatArray, is_sparse
+from slimsvm._record import FloatArray
 from slimsvm.answers import Classes
 from slimsvm.estimator import wrap
-from slimsvm.heads import LinearHead
 from slimsvm.importers.terms import Terms
-from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.margin import fit_coefficients, warn_if_inexact
-from slimsvm.methods.points import Points
-from slimsvm.methods.training import sample_costs, signs_of
-from slimsvm.optim import calm_blas
-from slimsvm.optim.margin_problem import Loss, MarginProblem
+from slimsvm.methods.lesson import Lesson
+from slimsvm.methods.training import sample_costs
+from slimsvm.optim.margin_problem import Loss
 
 
 def refit(machine: KernelMachine, X: Any, y: NDArray[Any], costs: FloatArray, loss: Loss = "hinge") -> KernelMachine:
@@ -33,18 +29,7 @@ def refit(machine: KernelMachine, X: Any, y: NDArray[Any], costs: FloatArray, lo
 
     `costs` (N,) are what a unit of slack costs each sample, above zero. A calibration of the old scores is dropped.
     """
-    classes, Y = signs_of(y, "refit")
-    known = machine.classes
-    if not np.array_equal(classes, known):
-        raise ValueError(f"y of a refit must hold the machine's {len(known)} classes, all of them. Got {len(classes)}.")
-    points = Points(machine.kernel, X if machine.input_map is None else machine.input_map.apply(X))
-    # Sparse vectors stay sparse beside sparse data: words of text, dense, would not fit in memory.
-    Z = machine.points if is_sparse(points.X) else np.asarray(dense(machine.points), dtype=np.float64)
-    Z = Z if points.centre is None else Z - points.centre
-    with calm_blas(float(points.n_points) * Z.shape[0] ** 2):
-        fit = fit_coefficients(points, Z, MarginProblem.of_labels(Y, costs[:, None]), loss)
-    warn_if_inexact("a refit", [fit], stacklevel=4)
-    return replace(machine, head=LinearHead(fit.beta, fit.b), answer=Classes(known), calibration=None)
+    return Lesson.of_classes(machine, X, y, costs).refit(machine, loss, stacklevel=5)
 
 
 @dataclass(frozen=True)

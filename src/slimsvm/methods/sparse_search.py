@@ -126,6 +126,12 @@ def descend_in_batches(
     return Result(Z, value, done, Status.MAX_ITER)
 
 
+def work_of_a_step(points: Points, problem: MarginProblem, m: int) -> float:
+    """What a step of L-BFGS on m vectors costs: N m (q m + d)."""
+    n, d = points.X.shape
+    return float(n * m * (problem.sign.shape[1] * m + d))
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse what no search can do; before the data are looked at."""
     training.check_positive(estimator, "tol")
@@ -213,16 +219,12 @@ class _Search:
         history: list[dict[str, Any]] = []
         told: Any = {"history": history, "progress": self.progress, "on_best": keep}
         where = self.points, job.problem, start, self.loss
-        if self._in_batches(job, len(start)):
+        dear = self.solver == "auto" and work_of_a_step(self.points, job.problem, len(start)) > DEAR
+        if dear or self.solver == "stochastic":
             found, tolerance = descend_in_batches(*where, self.plan, self.rng, **told), LOOSE
         else:
             found, tolerance = descend(*where, max_iter=self.max_iter, tol=self.tol, **told), LOOSE / 100
         return Run(found, fit_coefficients(self.points, found.x, job.problem, self.loss, tolerance=tolerance), history)
-
-    def _in_batches(self, job: Job, m: int) -> bool:
-        n, d = self.points.X.shape
-        work = float(n) * m * (job.problem.sign.shape[1] * m + d)
-        return bool(self.solver == "stochastic" or (self.solver == "auto" and work > DEAR))
 
     def _start(self, job: Job, m: int) -> FloatArray:
         points, n, rng = self.points, self.points.n_points, self.rng

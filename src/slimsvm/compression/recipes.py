@@ -1,0 +1,369 @@
+"""Recipes: the ways to make a small machine from a model and data.
+
+A recipe says whether it applies to a source (`reason_against`), and makes machines of any size in a `Workshop`, which
+keeps what was made: incremental recipes go on where they were, others share what they start from.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.answers import Classes, Inlier
+from slimsvm.compression.source import Source
+from slimsvm.exceptions import Interrupted, UnsupportedModelError
+from slimsvm.kernels import Linear
+from slimsvm.kernels.geometry import dense
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.early_exit import add_early_exit
+from slimsvm.methods.growing import GrowingSVC
+from slimsvm.methods.margin import LOOSE
+from slimsvm.methods.mirroring import Limit, mirror_machine
+from slimsvm.methods.mirroring import Settings as MirrorSettings
+from slimsvm.methods.progress import Progress
+from slimsvm.methods.reduction import Reduced, Settings
+from slimsvm.methods.reductions import Reductions
+from slimsvm.methods.sparse_search import DEAR, descend, descend_in_batches, work_of_a_step
+from slimsvm.methods.starts import k_means
+from slimsvm.methods.stochastic import Plan
+from slimsvm.methods.training import kernel_parameters
+from slimsvm.optim import calm_blas
+from slimsvm.optim.margin_problem import Loss
+
+EXACT_WORK = 3e9  # N m² q up to which the hinge loss is solved exactly; beyond that it is squared, which is much faster
+ITERATIONS = 100  # of L-BFGS on the margin
+TOLERANCE = 1e-4  # of the margin that an iteration must gain
+STEPS = 1500  # of mini-batches
+CLUSTERED = 20  # samples per centre that k-means looks at, and 2,000 at least
+REDUCED_WORK = 2e9  # N_SV m d up to which the margin search starts at the reduced set, beyond that at k-means
+WIDE = 1024  # features of sparse data beyond which moved vectors, which are dense, would be too large
+GROWING_STEPS = 12  # in which a machine grows to its size
+EARLY_EXIT = "+early_exit"
+
+
+class Workshop:
+    """Where the small machines of one source are made, by any recipe and of any size.
+
+    Parameters
+    ----------
+    source : the parent and its data.
+    seed : of all randomness; each recipe has a generator of its own, so that none depends on the others.
+    settings : of reduced sets.
+    options : of mirror points, by the names of `MirrorPointClassifier`.
+    progress : to tell how far the work is.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        seed: int = 0,
+        *,
+        settings: Settings | None = None,
+        options: dict[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.source, self.seed = source, int(seed)
+        self.settings, self.options = settings or Settings(), options or {}
+        self.progress = progress or Progress("compress", 0)
+        self._makers: dict[str, Maker] = {}
+        self._made: dict[tuple[str, int], KernelMachine] = {}
+        self.histories: dict[tuple[str, int], list[dict[str, Any]]] = {}
+
+    def machine(self, recipe: str, m: int) -> KernelMachine:
+        """A machine of at most m vectors, made by the recipe of that name; the parent itself where it has no more."""
+        key = recipe, int(m)
+        if key not in self._made:
+            self._made[key] = self._make(recipe, int(m))
+        return self._made[key]
+
+    def history(self, recipe: str, m: int) -> list[dict[str, Any]]:
+        """The steps that led to a machine: a list of dicts whose keys depend on the recipe."""
+        return self.histories.get((recipe.removesuffix(EARLY_EXIT), int(m)), [])
+
+    def _make(self, recipe: str, m: int) -> KernelMachine:
+        if recipe.endswith(EARLY_EXIT):
+            samples = self.source.samples
+            assert samples is not None
+            staged: KernelMachine = add_early_exit(
+                self.machine(recipe.removesuffix(EARLY_EXIT), m), samples.X, samples.y
+            )
+            return staged
+        if recipe not in self._makers:
+            rng = np.random.default_rng([self.seed, list(RECIPES).index(recipe)])
+            self._makers[recipe] = RECIPES[recipe].maker(self, rng)
+        made, history = self._makers[recipe].make(m)
+        self.histories[recipe, m] = history
+        return made
+
+
+class Maker(ABC):
+    """Makes machines of one recipe for one source."""
+
+    def __init__(self, shop: Workshop, rng: np.random.Generator) -> None:
+        self.shop, self.source, self.rng = shop, shop.source, rng
+
+    @abstractmethod
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        """A machine of at most m vectors, and its history."""
+
+
+class Recipe(ABC):
+    """One way to make small machines."""
+
+    name: ClassVar[str]
+    maker: ClassVar[type[Maker]]
+    automatic: ClassVar[bool] = True  # whether "auto" may choose it
+
+    def reason_against(self, source: Source) -> str:
+        """Why this recipe is not for the source; empty where it is."""
+        try:
+            source.target  # noqa: B018 what cannot be expanded has no small machine by any recipe
+        except UnsupportedModelError as error:
+            return f"does not apply: {error}"
+        return self._against(source)
+
+    @abstractmethod
+    def _against(self, source: Source) -> str:
+        """What else stands in the way."""
+
+
+class _Reduction(Maker):
+    def __init__(self, shop: Workshop, rng: np.random.Generator, settings: Settings | None = None) -> None:
+        super().__init__(shop, rng)
+        settings = settings or shop.settings
+        self.reductions = Reductions(self.source.machine, settings, rng, shop.progress, target=self.source.target)
+
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        reduced = self.reduced(m)
+        return reduced.machine, list(reduced.history)
+
+    def reduced(self, m: int) -> Reduced:
+        """The reduced set; what Ctrl-C leaves of it is the machine alone."""
+        try:
+            return self.reductions.of_size(m)
+        except Interrupted as stop:
+            found: Any = stop.best
+            raise Interrupted(found and found.machine) from None
+
+
+class ReducedSet(Recipe):
+    """The parent's expansion by few vectors, all moved together (Suttorp & Igel 2007, and beyond); no data needed."""
+
+    name, maker = "reduced_set", _Reduction
+
+    def _against(self, source: Source) -> str:
+        return ""
+
+
+class _Refitted(Maker):
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        small = self.shop.machine("reduced_set", m)
+        return refitted(self.source, small), self.shop.history("reduced_set", m)
+
+
+class RefittedReducedSet(Recipe):
+    """The vectors of the reduced set with coefficients of the largest margin (Wu, Schölkopf & Bakır 2005)."""
+
+    name, maker = "reduced_set+refit", _Refitted
+
+    def _against(self, source: Source) -> str:
+        return source.untaught
+
+
+class _Margin(Maker):
+    """Vectors that start at the reduced set, or at k-means of the data, and move to where the margin is largest.
+
+    They move by the squared hinge, which is several times faster and leads to vectors as good; the coefficients on them
+    are then those of the parent's own loss, where these are not dear.
+    """
+
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        lesson, history = self.source.lesson, list[dict[str, Any]]()
+        points, problem = lesson.points, lesson.problem
+        m = min(m, points.n_points, self.source.n_vectors)
+        work = work_of_a_step(points, problem, m)
+        with calm_blas(float(m) * np.prod(points.X.shape)), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what the machine is worth is measured
+            start = self._start(m)
+            loss: Loss = "hinge" if isinstance(self.source.machine.answer, Inlier) else "squared_hinge"
+            told: Any = {"history": history, "progress": self.shop.progress}
+            if work > DEAR:
+                plan = Plan(max(1, -(-STEPS * 256 // points.n_points)))
+                found = descend_in_batches(points, problem, start, loss, plan, self.rng, **told)
+            else:
+                found = descend(points, problem, start, loss, max_iter=ITERATIONS, tol=TOLERANCE, **told)
+            fit = lesson.fit(found.x, loss_for(self.source, m), LOOSE)
+        return lesson.taught(points.away(found.x), fit), history
+
+    def _start(self, m: int) -> FloatArray:
+        source, lesson = self.source, self.source.lesson
+        points = lesson.points
+        if float(source.n_vectors) * m * points.X.shape[1] * source.target.n_outputs < REDUCED_WORK:
+            Z = np.asarray(dense(lesson.near(self.shop.machine("reduced_set", m).points)), dtype=np.float64)
+            if len(Z) == m:
+                return Z
+        chosen = self.rng.permutation(points.n_points)[: max(2000, CLUSTERED * m)]
+        return k_means(points.X[chosen], lesson.costs[chosen], m, self.rng)
+
+
+class SparseMargin(Recipe):
+    """Vectors placed where the margin on the data is largest (Wu, Schölkopf & Bakır 2005), or its twins for values and
+    for one class.
+    """
+
+    name, maker = "sparse_margin", _Margin
+
+    def _against(self, source: Source) -> str:
+        kernel = source.machine.kernel
+        if isinstance(kernel, Linear):
+            return "is not for the linear kernel, which needs no more vectors than outputs"
+        if not kernel.differentiable:
+            return f"needs a kernel with a gradient, which the {kernel.name} kernel has not"
+        wide = source.samples is not None and is_sparse(source.samples.X) and source.samples.X.shape[1] > WIDE
+        return source.untaught or (f"would fill sparse vectors of more than {WIDE} features" if wide else "")
+
+
+class _Grown(Maker):
+    """A run of `GrowingSVC` holds machines of all sizes on its way."""
+
+    def __init__(self, shop: Workshop, rng: np.random.Generator) -> None:
+        super().__init__(shop, rng)
+        self._steps: dict[int, Any] = {}
+
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        near = [size for size in self._steps if 0.9 * m <= size <= m]
+        if not near:
+            self._run(m)
+        step = self._steps[max(size for size in self._steps if size <= m)]
+        source, grown = self.source, step["machine"]
+        head, answer = grown.head, source.lesson.answer
+        small = KernelMachine(
+            grown.kernel, grown.points, head, answer, None, source.machine.input_map, None, source.machine.feature_names
+        )
+        return small, [dict(step)]
+
+    def _run(self, m: int) -> None:
+        lesson, k = self.source.lesson, len(self.source.machine.classes)
+        step = max(1, round(m / (GROWING_STEPS * k)))
+        samples = self.source.samples
+        assert samples is not None
+        grown = GrowingSVC(
+            C=1.0,
+            **kernel_parameters(lesson.points.kernel),
+            start_per_class=step,
+            vectors_per_class=step,
+            max_vectors=m,
+            validation_fraction=0.0,
+            patience=10**6,
+            tol=1e-4,
+            random_state=int(self.rng.integers(2**31)),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            grown.fit(lesson.points.given, samples.y, sample_weight=lesson.costs)
+        self._steps |= {one["n_vectors"]: one for one in grown.history_}
+
+
+class Growing(Recipe):
+    """Samples that are hard, added step by step (Parrado-Hernández et al. 2003)."""
+
+    name, maker = "growing", _Grown
+
+    def _against(self, source: Source) -> str:
+        if not isinstance(source.machine.answer, Classes):
+            return "is for models that answer with classes"
+        degree = source.machine.kernel.degree
+        return source.untaught or ("" if degree == int(degree) else "needs a whole degree of the kernel")
+
+
+class _Selected(Maker):
+    def __init__(self, shop: Workshop, rng: np.random.Generator) -> None:
+        super().__init__(shop, rng)
+        self._reduction = _Reduction(shop, rng, Settings(solver="select"))
+
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        reduced = self._reduction.reduced(m)
+        taught = not self.source.untaught
+        return refitted(self.source, reduced.machine) if taught else reduced.machine, list(reduced.history)
+
+
+class SelectedVectors(Recipe):
+    """Support vectors taken greedily, with new coefficients where there are data; sparse ones stay sparse."""
+
+    name, maker = "selection", _Selected
+
+    def _against(self, source: Source) -> str:
+        return ""
+
+
+class _Mirrored(Maker):
+    def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        samples = self.source.samples
+        assert samples is not None
+        options = {"n_pairs": None, **self.shop.options, "n_vectors": m}
+        unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
+        if unknown:
+            raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
+        settings = MirrorSettings(**options)
+        settings.check("compress")
+        y = samples.y if samples.given else None
+        limits = [Limit(options["n_pairs"], m)]
+        (found,) = mirror_machine(self.source.machine, samples.X, y, samples.weights, settings, self.rng, limits=limits)
+        return found.machine, found.history
+
+
+class MirrorPoints(Recipe):
+    """Decisions by distances from pairs of mirror points (Chen & Chen 2002); only where asked for."""
+
+    name, maker, automatic = "mirror", _Mirrored, False
+
+    def _against(self, source: Source) -> str:
+        if not isinstance(source.machine.answer, Classes):
+            return "is for models that answer with classes"
+        return "needs data X" if source.samples is None else ""
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        SparseMargin(),
+        RefittedReducedSet(),
+        SelectedVectors(),
+        Growing(),
+        ReducedSet(),
+        MirrorPoints(),
+    )
+}
+METHODS = ("auto", *RECIPES)
+
+
+def applicable(source: Source) -> dict[str, str]:
+    """The recipes that "auto" may choose from, each with why it does not apply, or an empty string where it does."""
+    return {name: recipe.reason_against(source) for name, recipe in RECIPES.items() if recipe.automatic}
+
+
+def refitted(source: Source, small: KernelMachine) -> KernelMachine:
+    """A small machine with the coefficients of the largest margin on the source's samples."""
+    return source.lesson.refit(small, loss_for(source, small.n_vectors), stacklevel=6)
+
+
+def loss_for(source: Source, m: int) -> Loss:
+    """The parent's own loss, or, where that is dear to solve exactly, its square."""
+    lesson = source.lesson
+    work = float(lesson.points.n_points) * m**2 * lesson.problem.sign.shape[1]
+    one_class = isinstance(source.machine.answer, Inlier)
+    return "squared_hinge" if source.terms.squared or (work > EXACT_WORK and not one_class) else "hinge"
+
+
+def geometric(first: int, last: int, ratio: float) -> list[int]:
+    """Sizes from `first` to `last`, each about `ratio` times the one before, all different."""
+    count = max(1, int(np.ceil(np.log(max(last, 1) / max(first, 1)) / np.log(ratio) - 1e-9))) + 1
+    sizes = np.unique(np.round(np.geomspace(max(first, 1), max(last, 1), count)).astype(int))
+    return [int(size) for size in itertools.takewhile(lambda size: size <= last, sizes)]
