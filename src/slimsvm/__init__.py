@@ -38,8 +38,11 @@ if TYPE_CHECKING:
     from slimsvm.methods.sparse_one_class import SparseOneClassSVM
     from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
     from slimsvm.methods.width_search import WidthSearchCV
+    from slimsvm.plots.decision import DecisionDisplay, plot_decision
+    from slimsvm.plots.vectors import VectorsDisplay, plot_vectors
 
 __all__ = [
+    "DecisionDisplay",
     "FormatError",
     "GrowingSVC",
     "Interrupted",
@@ -59,12 +62,15 @@ __all__ = [
     "SparseOneClassSVM",
     "UnsupportedExportError",
     "UnsupportedModelError",
+    "VectorsDisplay",
     "WidthSearchCV",
     "__version__",
     "add_early_exit",
     "compress",
     "export",
     "load",
+    "plot_decision",
+    "plot_vectors",
     "save",
     "show_versions",
     "wrap",
@@ -94,6 +100,8 @@ _HOMES = {
     "methods.sparse_one_class": ("SparseOneClassSVM",),
     "methods.sparse_regression": ("SparseLargeMarginRegressor",),
     "methods.width_search": ("WidthSearchCV",),
+    "plots.decision": ("DecisionDisplay", "plot_decision"),
+    "plots.vectors": ("VectorsDisplay", "plot_vectors"),
 }
 
 

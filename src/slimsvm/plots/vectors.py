@@ -1,0 +1,152 @@
+"""A machine's vectors as pictures in a grid: of images, one sees what the machine compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Classes
+from slimsvm.machine import KernelMachine
+from slimsvm.plots.backend import pyplot_for
+from slimsvm.plots.subject import strengths, subject_of, vector_classes
+
+MOST_SHOWN = 100
+
+
+class VectorsDisplay:
+    """The vectors of a machine as images.
+
+    Parameters
+    ----------
+    images : (m, height, width) or (m, height, width, 3).
+    titles : one for each image.
+    n_vectors : the vectors of the whole machine, of which m are shown.
+
+    Attributes
+    ----------
+    axes_, figure_ : the axes (rows, columns) and the figure, once drawn.
+    """
+
+    def __init__(self, *, images: FloatArray, titles: Sequence[str], n_vectors: int) -> None:
+        self.images, self.titles, self.n_vectors = images, titles, n_vectors
+
+    @classmethod
+    def from_estimator(
+        cls,
+        machine: Any,
+        *,
+        shape: tuple[int, ...] | None = None,
+        n_shown: int = MOST_SHOWN,
+        order: str = "machine",
+        **kwargs: Any,
+    ) -> VectorsDisplay:
+        """Take the vectors out of a machine, and draw them: see `plot_vectors`."""
+        subject = subject_of(machine, "plot_vectors")
+        if not isinstance(n_shown, (int, np.integer)) or isinstance(n_shown, bool) or n_shown < 1:
+            raise ValueError(f"n_shown of plot_vectors must be a whole number of at least 1. Got {n_shown!r}.")
+        vectors = subject.vectors()
+        if vectors is None:
+            raise ValueError("plot_vectors cannot show these vectors: the steps before the machine cannot be undone.")
+        if not len(vectors):
+            raise ValueError("plot_vectors has nothing to show: this machine has no vectors.")
+        shown = _order(subject.machine, order)[:n_shown]
+        images = vectors[shown].reshape(len(shown), *_shape(shape, vectors.shape[1]))
+        titles = _titles(subject.machine)
+        return cls(images=images, titles=[titles[i] for i in shown], n_vectors=len(vectors)).plot(**kwargs)
+
+    def plot(self, *, n_columns: int | None = None, cmap: Any = "gray", titles: bool = True) -> VectorsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        n_columns : int, default=None
+            The images in a row; by default about as many as there are rows.
+        cmap : str or Colormap, default="gray"
+            The colours of images without colours of their own; all share one scale.
+        titles : bool, default=True
+            Whether each image has its title.
+        """
+        pyplot = pyplot_for("plot_vectors")
+        m = len(self.images)
+        columns = n_columns or min(m, max(4, int(np.ceil(np.sqrt(1.3 * m)))))
+        rows = -(-m // columns)
+        aspect = self.images.shape[1] / self.images.shape[2]
+        tall = float(np.clip(aspect, 0.5, 2.0)) + (0.22 if titles else 0.06)
+        self.figure_, self.axes_ = pyplot.subplots(
+            rows, columns, figsize=(columns, rows * tall + 0.35), squeeze=False, layout="constrained"
+        )
+        self.figure_.get_layout_engine().set(w_pad=0.02, h_pad=0.02)
+        low, high = float(self.images.min()), float(self.images.max())
+        coloured = self.images.ndim == 4
+        for ax in self.axes_.ravel():
+            ax.set_axis_off()
+        for ax, image, title in zip(self.axes_.ravel(), self.images, self.titles, strict=False):
+            ax.imshow(np.clip(image, 0, 1) if coloured else image, cmap=cmap, vmin=low, vmax=high)
+            if titles:
+                ax.set_title(title, fontsize=7, pad=2)
+        part = f"{m} of {self.n_vectors}" if m < self.n_vectors else f"{m}"
+        self.figure_.suptitle(f"{part} vector{'s' * (self.n_vectors != 1)}", fontsize=10)
+        return self
+
+
+def plot_vectors(machine: Any, shape: tuple[int, ...] | None = None, **kwargs: Any) -> VectorsDisplay:
+    """Draw a machine's vectors as images in a grid, each with the class that it speaks for and how much.
+
+    Parameters
+    ----------
+    machine : KernelMachine, fitted slimsvm estimator, or Pipeline that ends in one
+        Its vectors are shown among the data: scalers and PCA are undone.
+    shape : (height, width) or (height, width, 3), default=None
+        The shape of an image; by default square. Three colours must lie in [0, 1].
+    **kwargs
+        `n_shown=100`, the most images; `order="machine"`, the machine's own order, or "class", by class and the
+        largest coefficients first; and `n_columns`, `cmap`, `titles` of `VectorsDisplay.plot`.
+
+    Returns
+    -------
+    VectorsDisplay
+        With `axes_` and `figure_`.
+    """
+    return VectorsDisplay.from_estimator(machine, shape=shape, **kwargs)
+
+
+def _shape(shape: Any, d: int) -> tuple[int, ...]:
+    if shape is None:
+        side = int(np.sqrt(d))
+        if side * side != d:
+            raise ValueError(f"plot_vectors needs shape=(height, width): {d} features are not a square image.")
+        return side, side
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except TypeError:
+        sizes = ()
+    whole = len(sizes) in (2, 3) and min(sizes) >= 1 and sizes == tuple(shape)
+    if not whole or (len(sizes) == 3 and sizes[2] not in (3, 4)) or np.prod(sizes) != d:
+        raise ValueError(
+            f"shape of plot_vectors must be (height, width) or (height, width, 3), {d} numbers in all, the features of "
+            f"a vector. Got {shape!r}."
+        )
+    return sizes
+
+
+def _order(machine: KernelMachine, order: str) -> NDArray[np.intp]:
+    if order == "machine":
+        return np.arange(machine.n_vectors)
+    if order != "class":
+        raise ValueError(f"order of plot_vectors must be 'machine' or 'class'. Got {order!r}.")
+    classes, size = vector_classes(machine), np.abs(strengths(machine)).max(axis=1)
+    return np.lexsort((-size, np.zeros(len(size)) if classes is None else classes))
+
+
+def _titles(machine: KernelMachine) -> list[str]:
+    """The coefficient of each vector, and the class that it speaks for where the machine tells classes apart."""
+    coef, classes = strengths(machine), vector_classes(machine)
+    largest = coef[np.arange(len(coef)), np.abs(coef).argmax(axis=1)] if classes is None else coef.max(axis=1)
+    numbers = [f"{value:+.2g}" for value in (largest if coef.shape[1] > 1 else coef[:, 0])]
+    if classes is None or not isinstance(machine.answer, Classes):
+        return numbers
+    return [f"{machine.classes[c]}: {number}" for c, number in zip(classes, numbers, strict=True)]
