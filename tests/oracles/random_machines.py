@@ -25,23 +25,31 @@ KINDS = [
     ("linear", 2, "value"),
     ("linear", 3, "classes"),
     ("linear", 5, "classes"),
+    ("linear", 10, "classes"),
     ("linear", 5, "value"),
     ("pairs", 2, "classes"),
     ("pairs", 3, "classes"),
     ("pairs", 4, "classes"),
+    ("pairs", 6, "classes"),
     ("pairwise", 2, "classes"),
     ("pairwise", 3, "classes"),
     ("pairwise", 4, "classes"),
     ("pairwise", 5, "classes"),
+    ("pairwise", 8, "classes"),
     ("mirror", 1, "classes"),
     ("mirror", 1, "inlier"),
     ("mirror", 3, "classes"),
     ("staged", 1, "classes"),
     ("staged", 3, "classes"),
+    ("staged", 7, "classes"),
 ]
 LINEAR_CALIBRATIONS = ("none", "sigmoid", "isotonic", "softmax")
 PAIRWISE_CALIBRATIONS = ("none", "pairwise_sigmoid")
-LABELS = [np.array([-3, 1, 4, 10, 11]), np.array(["ant", "bee", "cat", "dog", "élan"]), np.array([0.5, 1.5, 2, 7, 9])]
+LABELS = [
+    np.array([-3, 1, 4, 10, 11, 12, 20, 21, 30, 300]),
+    np.array(["ant", "bee", "cat", "dog", "élan", "êtes", "île", "ôter", "ûn", "ÿ"]),
+    np.array([0.5, 1.5, 2, 7, 9, 10, 11, 12.25, 13, 14]),
+]
 
 
 def random_machine(
