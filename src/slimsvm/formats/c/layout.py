@@ -1,0 +1,199 @@
+"""What a C export holds of a machine: its form in C, and the tables of numbers with their types and bytes.
+
+Symbols: m points, p their coordinates, d features of the data, q outputs, s scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.answers import Classes
+from slimsvm.calibration import Calibration, Isotonic, Softmax
+from slimsvm.exceptions import UnsupportedExportError
+from slimsvm.heads import Head, LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
+from slimsvm.input_map import InputMap
+from slimsvm.kernels.geometry import dense
+from slimsvm.machine import KernelMachine
+
+TableType = Literal["float64", "float32", "int16", "int8"]
+TYPES: tuple[TableType, ...] = ("float64", "float32", "int16", "int8")  # from the widest to the narrowest
+# Coefficients and offsets are few beside the coordinates of points, and their rounding is not averaged out.
+WIDTHS: dict[TableType, dict[str, str]] = {
+    "float64": {"point": "float64", "coef": "float64", "offset": "float64"},
+    "float32": {"point": "float32", "coef": "float32", "offset": "float32"},
+    "int16": {"point": "int16", "coef": "int16", "offset": "int32"},
+    "int8": {"point": "int8", "coef": "int16", "offset": "int32"},
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers of the export: real ones as `values`, and the type they have in C."""
+
+    name: str
+    values: NDArray[Any]
+    dtype: np.dtype[Any]
+
+    @property
+    def n_bytes(self) -> int:
+        """What the table takes in C."""
+        return int(self.values.size * self.dtype.itemsize)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A machine in the form that C evaluates.
+
+    `folded`: of a linear kernel, the sums over points are done: `points` are one weight vector per score, and there
+    are no coefficients. There is at least one point, if need be with a coefficient of zero: C has no empty arrays.
+    """
+
+    machine: KernelMachine
+    points: Any
+    head: Head
+    gammas: FloatArray | None
+    folded: bool
+
+    @property
+    def n_points(self) -> int:
+        """m, or the number of weight vectors."""
+        return int(self.points.shape[0])
+
+    @property
+    def n_coordinates(self) -> int:
+        """p."""
+        return int(self.points.shape[1])
+
+
+def is_fixed(tables: TableType) -> bool:
+    """Whether arithmetic is in integers."""
+    return tables in ("int16", "int8")
+
+
+def form_of(machine: KernelMachine) -> Form:
+    """The machine as C evaluates it, or what stands in the way."""
+    kernel = machine.kernel
+    if kernel.name == "poly" and not float(kernel.degree).is_integer():
+        raise UnsupportedExportError(
+            f"The C export computes whole powers only. The degree of the poly kernel is {kernel.degree:g}: "
+            "train with a whole one."
+        )
+    head, points, gammas = machine.head, machine.points, machine.gammas
+    if not head.n_points:
+        head, points = _with_a_point(head), np.zeros((1, machine.points.shape[1]))
+        gammas = None if gammas is None else np.zeros(1)
+    if kernel.name != "linear":
+        return Form(machine, points, head, gammas, False)
+    if gammas is not None:
+        head, gammas = replace(head, coef=head.coef * gammas[:, None]), None  # type: ignore[type-var]
+    shared = head.pairs() if isinstance(head, PairwiseHead) else head
+    if isinstance(shared, (LinearHead, PairsHead)) and shared.n_scores <= shared.n_points:
+        return Form(machine, dense(points.T @ shared.coef).T, shared, None, True)
+    return Form(machine, points, head, gammas, False)
+
+
+def _with_a_point(head: Head) -> Head:
+    """A head without points, given one that counts for nothing."""
+    coef = np.zeros((1, head.coef.shape[1]))
+    if isinstance(head, StagedHead):
+        return replace(head, coef=coef, sizes=(*head.sizes[:-1], 1))
+    if isinstance(head, PairwiseHead):
+        return replace(head, coef=coef, blocks=(1, *head.blocks[1:]))
+    return replace(head, coef=coef)  # type: ignore[type-var]
+
+
+def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
+    """The tables of an export, by name. Of fixed point, `fixed.py` gives the numbers that are zero here."""
+    width = {role: np.dtype(name) for role, name in WIDTHS[tables].items()}
+    found: list[Table] = [*_points(form, width["point"])]
+    if not form.folded:
+        found.append(Table("coef", coefficients(form.head), width["coef"]))
+    found.append(Table("intercept", form.head.intercept, width["offset"]))
+    if form.gammas is not None:
+        found.append(Table("gammas", form.gammas, width["offset"]))
+    found += _of_head(form, width["offset"])
+    if form.machine.input_map is not None:
+        found += _of_map(form.machine.input_map, tables, width)
+    if form.machine.calibration is not None:
+        found += _of_calibration(form.machine.calibration, width["offset"])
+    answer = form.machine.answer
+    if isinstance(answer, Classes) and form.head.gives_pairs and answer.order != tuple(range(answer.n_classes)):
+        found.append(_indices("order", answer.order))
+    return {table.name: table for table in found}
+
+
+def coefficients(head: Head) -> FloatArray:
+    """The coefficients as C reads them, flat: row by row, or of early exit stage by stage, without the zeros."""
+    if isinstance(head, StagedHead):
+        return np.concatenate([head.coef[:size, head.columns(t)].ravel() for t, size in enumerate(head.sizes)])
+    return np.asarray(head.coef.ravel())
+
+
+def _points(form: Form, dtype: np.dtype[Any]) -> list[Table]:
+    """Points row by row, or their entries that are not zero with columns and row starts, whatever takes less."""
+    stored = sparse.csr_array(form.points) if is_sparse(form.points) else sparse.csr_array(dense(form.points))
+    entries = [
+        Table("points", stored.data if stored.nnz else np.zeros(1), dtype),
+        _indices("columns", stored.indices if stored.nnz else [0], form.n_coordinates - 1),
+        _indices("starts", stored.indptr),
+    ]
+    everything = Table("points", dense(form.points).ravel(), dtype)
+    return entries if sum(table.n_bytes for table in entries) < everything.n_bytes else [everything]
+
+
+def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:
+    head = form.head
+    if isinstance(head, MirrorHead):
+        squares = form.machine.kernel.scaled_squares(form.points, np.array(head.places, dtype=np.intp), head.scale)
+        return [_indices("places", head.places), Table("scale", head.scale, offset), Table("squares", squares, offset)]
+    if isinstance(head, PairwiseHead):
+        return [_indices("blocks", head.blocks)]
+    if not isinstance(head, StagedHead):
+        return []
+    found = [_indices("sizes", head.sizes)]
+    if head.n_stages > 1:
+        found.append(Table("upper", head.upper, offset))
+        found += [] if head.lower is None else [Table("lower", head.lower, offset)]
+    return found
+
+
+def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[Any]]) -> list[Table]:
+    """A (x − a) + c. In integers, (A x + c − A a) with the binary digits of every x and every row of A."""
+    scale = Table("map_scale", input_map.scale.ravel(), width["coef" if input_map.is_diagonal else "point"])
+    if is_fixed(tables):
+        return [
+            Table("input_bits", np.zeros(input_map.n_features_in), np.dtype(np.int8)),
+            scale,
+            Table("map_offset", np.zeros(input_map.n_features_out), width["offset"]),
+            Table("map_bits", np.zeros(input_map.n_features_out), np.dtype(np.int8)),
+        ]
+    found = [Table("map_shift", input_map.shift, width["offset"])] if input_map.shift.any() else []
+    found.append(scale)
+    if input_map.offset.any():
+        found.append(Table("map_offset", input_map.offset, width["offset"]))
+    return found
+
+
+def _of_calibration(calibration: Calibration, offset: np.dtype[Any]) -> list[Table]:
+    if isinstance(calibration, Softmax):
+        return []  # its slope is a number in the code
+    if isinstance(calibration, Isotonic):
+        return [
+            Table("knots", calibration.x, offset),
+            Table("levels", calibration.y, offset),
+            _indices("knot_starts", np.cumsum((0, *calibration.sizes))),
+        ]
+    a, b = (getattr(calibration, name) for name in "ab")
+    return [Table("slopes", a, offset), Table("lifts", b, offset)]
+
+
+def _indices(name: str, values: Any, largest: int | None = None) -> Table:
+    """Whole numbers of at least zero, in the narrowest type that holds `largest`."""
+    array = np.asarray(values, dtype=np.int64)
+    return Table(name, array, np.min_scalar_type(int(array.max()) if largest is None else largest))
