@@ -8,7 +8,7 @@ from common import Row, panels, save_figure, select
 from problems import SETTINGS
 
 COLOURS = {"gsvc": "tab:blue", "fc": "tab:cyan", "mk": "tab:green", "mk fc": "tab:olive", "svc": "black"}
-COLOURS |= {"searched": "tab:red", "searched fc": "tab:orange"}
+COLOURS |= {"searched": "tab:red", "searched fc": "tab:orange", "ordered": "tab:purple", "searched ordered": "tab:pink"}
 
 
 def draw(table: list[Row], output: Path) -> None:
@@ -23,7 +23,7 @@ def draw(table: list[Row], output: Path) -> None:
             ax.errorbar(
                 row["kepp"], row["error"], row["error_sd"], row["kepp_sd"], "o", color=colour, label=row["method"]
             )
-            if row["paper_error"] != "" and not row["method"].startswith("searched"):
+            if row["method"] in SETTINGS["sets"][name]["paper_error"]:
                 ax.plot(row["paper_kepp"], row["paper_error"], "x", color=colour)
         ax.set(xscale="log", title=name, xlabel="kernel evaluations per pattern")
     axes[0][0].set_ylabel("test error, %; crosses: the paper's")

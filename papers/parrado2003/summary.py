@@ -10,7 +10,9 @@ from common import Row, select
 from problems import SETTINGS
 
 GOALS = SETTINGS["goals"]
-PAPER = {"searched": "gsvc", "searched fc": "fc"}  # which of the paper's columns ours are to be held against
+# The paper's columns that ours are to be held against, and the machines with early exit of each.
+PAPER = {"searched": "gsvc", "searched fc": "fc", "ordered": "fc", "searched ordered": "fc"}
+EARLY = {"gsvc": ("fc", "ordered"), "searched": ("searched fc", "searched ordered")}
 
 
 def summarise(rows: list[Row]) -> list[Row]:
@@ -73,7 +75,7 @@ def goals(table: list[Row], reuters: list[Row]) -> Iterator[Row]:
 
 
 def _of_set(name: str, settings: Any, found: dict[str, Row], method: str) -> Iterator[Row]:
-    own, early = found[method], found[{"gsvc": "fc", "searched": "searched fc"}[method]]
+    own = found[method]
     mean, sd = settings["paper_error"]["gsvc"]
     most = mean + (GOALS["sds_above"] * sd if settings["own_split"] else GOALS["points_above"])
     yield _goal(name, method, f"error at most {most:.2f} %", own["error"], own["error"] <= most)
@@ -82,13 +84,13 @@ def _of_set(name: str, settings: Any, found: dict[str, Row], method: str) -> Ite
         yield _goal(
             name, method, f"{GOALS['shrinkage']:g} times smaller than the SVC", ratio, ratio >= GOALS["shrinkage"]
         )
-    saved = 100 * (1 - early["kepp"] / own["kepp"])
-    yield _goal(
-        name, early["method"], f"at least {GOALS['saved']:g} % fewer evaluations", saved, saved >= GOALS["saved"]
-    )
-    worse = early["error"] - own["error"]
-    yield _goal(name, early["method"], f"at most {GOALS['lost']} points worse", worse, worse <= GOALS["lost"])
-    yield _goal(name, early["method"], "no training sample lost", early["lost"], early["lost"] == 0)
+    for early in (found[each] for each in EARLY[method]):
+        saved = 100 * (1 - early["kepp"] / own["kepp"])
+        fewer = f"at least {GOALS['saved']:g} % fewer evaluations"
+        yield _goal(name, early["method"], fewer, saved, saved >= GOALS["saved"])
+        worse = early["error"] - own["error"]
+        yield _goal(name, early["method"], f"at most {GOALS['lost']} points worse", worse, worse <= GOALS["lost"])
+        yield _goal(name, early["method"], "no training sample lost", early["lost"], early["lost"] == 0)
 
 
 def _goal(name: str, method: str, goal: str, figure: Any, met: Any) -> Row:
