@@ -124,7 +124,7 @@ def test_float32_is_taken_where_it_is_harmless() -> None:
     X = rng.normal(size=(50, 3)).astype(np.float32)
     for kernel, taken in ((Rbf(0.3), True), (Rbf(1e9), False), (Linear(), False)):
         machine = KernelMachine(kernel, Z, head, Value())
-        assert machine._evaluator._float32_serves == taken
+        assert machine._evaluator.float32_serves == taken
         np.testing.assert_allclose(machine.scores(X), machine.scores(X.astype(np.float64)), rtol=0, atol=2e-6 * taken)
 
 

@@ -94,7 +94,7 @@ class Evaluator:
         return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map, counts=True)
 
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
-        in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self._float32_serves)
+        in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self.float32_serves)
         n = X.shape[0] if X.ndim == 2 else 1
         threads = _core.threads(n_jobs, n * self._row_work)
         out = np.empty((n, self.n_sums))
@@ -195,7 +195,7 @@ class Evaluator:
         return np.ascontiguousarray(np.concatenate(parts))
 
     @cached_property
-    def _float32_serves(self) -> bool:
+    def float32_serves(self) -> bool:
         """Whether kernel values are accurate in float32, and the bound eps · Σ|coef| is small against a typical score.
 
         Neither holds always: a large γ magnifies the rounding of the points, and a machine folded from a Nyström map

@@ -17,7 +17,7 @@ from typing import Any
 from slimsvm._files import write_whole
 from slimsvm.machine import KernelMachine
 
-FORMATS: tuple[str, ...] = ()  # each a module of this package
+FORMATS: tuple[str, ...] = ("onnx",)  # each a module of this package
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""ONNX: a machine as a graph of primitive operators, for ONNX Runtime and whatever else reads them.
+
+There is no SVM operator in it: MatMul, Exp and their like compute in float32 or in float64 what the machine does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import is_sparse
+from slimsvm.answers import Classes, Value
+from slimsvm.exceptions import UnsupportedExportError
+from slimsvm.formats import Files
+from slimsvm.formats.onnx import outcomes, values
+from slimsvm.formats.onnx.graph import OPSET, Graph, Proto, make_model, require_onnx, type_of
+from slimsvm.heads import StagedHead
+from slimsvm.machine import KernelMachine
+
+DType = Literal["float32", "float64"]
+MOST_BYTES = 2**31 - 2**20  # what one file of protocol buffers may have, and some room
+
+
+def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Files:
+    """One .onnx file. Its input is `X` (n, d) in `dtype`; its outputs are, in this order,
+
+    - of a classifier `label` (n,), `scores` (what `decision_function` returns) and, with a calibration,
+      `probabilities` (n, k);
+    - of a one-class machine `label` (n,), +1 or −1, and `scores` (n,);
+    - of a regression `value`, (n,) or (n, s).
+    """
+    graph, plan = make_graph(machine, dtype)
+    onnx = require_onnx()
+    model = make_model(graph, {"slimsvm": machine.digest(), "machine": repr(machine)})
+    onnx.checker.check_model(model)
+    content = model.SerializeToString(deterministic=True)
+    facts = {
+        "n_bytes": len(content),
+        "opset": OPSET,
+        "dtype": dtype,
+        "arithmetic": plan.arithmetic.name,
+        "n_nodes": len(graph.node),
+        "row_bytes": plan.row_values * plan.arithmetic.itemsize,
+    }
+    return Files({name: content}, _notes(plan), facts)
+
+
+def make_graph(machine: KernelMachine, dtype: DType = "float32") -> tuple[Proto, values.Plan]:
+    """The graph of a machine and how it is computed."""
+    if dtype not in get_args(DType):
+        raise ValueError(f"dtype of an ONNX export must be 'float32' or 'float64'. Got {dtype!r}.")
+    _check_size(machine, np.dtype(dtype))
+    helper = require_onnx().helper
+    plan = values.Plan(machine, np.dtype(dtype))
+    _check_size(machine, plan.arithmetic)
+    graph = Graph(plan.arithmetic)
+    inputs = [helper.make_tensor_value_info("X", type_of(dtype), ["n", machine.n_features])]
+    X = graph.cast("X") if plan.arithmetic != plan.dtype else "X"
+    outputs = [
+        helper.make_tensor_value_info(name, *_described(name, machine, plan))
+        for name in _give_outcomes(graph, machine, values.scores(graph, plan, X), plan.dtype)
+    ]
+    return graph.finish("slimsvm", inputs, outputs), plan
+
+
+def label_table(labels: NDArray[Any]) -> NDArray[Any]:
+    """Class labels as ONNX has them: strings, int64 (whole numbers and truth values too), or float64."""
+    if labels.dtype.kind == "U" or all(isinstance(label, str) for label in labels.tolist()):
+        return labels.astype(str)
+    if labels.dtype.kind in "biu" and int(labels.max()) < 2**63:
+        return labels.astype(np.int64)
+    if labels.dtype.kind == "f" and np.isfinite(labels).all():
+        whole = np.abs(labels) <= 2.0**53
+        return labels.astype(np.int64) if whole.all() and (labels % 1 == 0).all() else labels.astype(np.float64)
+    raise UnsupportedExportError(
+        f"Class labels of an ONNX graph are strings, whole numbers below 2^63 or finite floats. These have dtype "
+        f"{labels.dtype}. Train with such labels."
+    )
+
+
+def _give_outcomes(graph: Graph, machine: KernelMachine, scores: str, dtype: np.dtype[Any]) -> list[str]:
+    """Name what the graph gives out; the names, in order."""
+    if isinstance(machine.answer, Value):
+        graph.give(outcomes.decision(graph, machine, scores), "value", dtype)
+        return ["value"]
+    names = ["label", "scores"]
+    if isinstance(machine.answer, Classes):
+        P = None if machine.calibration is None else outcomes.probabilities(graph, machine, scores)
+        index = outcomes.class_index(graph, machine, scores, P)
+        graph.give_labels(label_table(machine.answer.labels), index, "label")
+        if P is not None:
+            graph.give(P, "probabilities", dtype)
+            names.append("probabilities")
+    else:
+        graph.give(outcomes.inlier(graph, scores), "label")
+    graph.give(outcomes.decision(graph, machine, scores), "scores", dtype)
+    return names
+
+
+def _described(name: str, machine: KernelMachine, plan: values.Plan) -> tuple[int, list[str | int]]:
+    """The type and the shape of an output."""
+    answer, own = machine.answer, type_of(plan.dtype)
+    if name == "label":
+        kind = label_table(answer.labels).dtype if isinstance(answer, Classes) else np.dtype(np.int64)
+        return require_onnx().TensorProto.STRING if kind.kind == "U" else type_of(kind), ["n"]
+    if name == "probabilities":
+        return own, ["n", len(machine.classes)]
+    if isinstance(answer, Classes):
+        k = answer.n_classes
+        pairs = machine.head.gives_pairs and answer.shape == "ovo"
+        return own, ["n"] if k == 2 else ["n", k * (k - 1) // 2 if pairs else k]
+    return own, ["n"] if getattr(answer, "flat", True) else ["n", machine.head.n_scores]
+
+
+def _check_size(machine: KernelMachine, dtype: np.dtype[Any]) -> None:
+    """Refuse, before anything large is made, what does not go into one file."""
+    folded = machine.kernel.name == "linear" and not machine.head.reads_distances
+    rows = machine.head.coef.shape[1] if folded else machine.n_vectors
+    size = (rows * machine.points.shape[1] + machine.head.coef.size) * dtype.itemsize
+    if size > MOST_BYTES:
+        raise UnsupportedExportError(
+            f"The tables of this machine, {machine.points.shape[0]} × {machine.points.shape[1]} coordinates, take "
+            f"{size / 2**30:.3g} GiB, and an ONNX file holds 2. Compress it to fewer vectors."
+        )
+
+
+def _notes(plan: values.Plan) -> tuple[str, ...]:
+    machine, notes = plan.machine, []
+    m, p = plan.shape
+    if isinstance(machine.head, StagedHead):
+        notes.append(
+            f"A graph evaluates all {m} vectors for every sample: early exit gives the same answers as here and saves "
+            "nothing. without_early_exit() of the machine is as fast and simpler."
+        )
+    if plan.arithmetic != plan.dtype:
+        notes.append("float32 would lose digits (or an early exit) here: the graph takes float32 and works in float64.")
+    if plan.takes_all_rows and m * p > 64:
+        notes.append(f"Distances are sums of differences: a batch of n rows takes n × {m * p} numbers of memory.")
+    elif plan.takes_differences and not plan.takes_all_rows:
+        notes.append("Distances are sums of differences, computed row by row: slower than a matrix product.")
+    if is_sparse(machine.points) and not plan.is_folded:
+        notes.append(f"Sparse vectors are written in full: {m} × {p} numbers, of which {machine.points.nnz} are not 0.")
+    return tuple(notes)

@@ -1,0 +1,187 @@
+"""Nodes and tables of a graph, named by number: the same machine gives the same bytes.
+
+`OPSET` is the lowest in which every operator that is used has a float64 version and today's form. None of them has
+changed its form since, so the graph may also go into a model of a later opset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm.exceptions import UnsupportedExportError
+
+OPSET = 13
+IR_VERSION = 7  # that of OPSET: older runtimes read it
+
+Proto = Any  # a message of the onnx package, which is loaded when it is needed
+Operand = str | float | NDArray[Any]  # the name of a node's output, or a table
+
+
+def require_onnx() -> Any:
+    """The onnx package, or a sentence that says how to get it."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("Export to ONNX needs the onnx package: pip install 'slimsvm[onnx]'.") from error
+    return onnx
+
+
+class Graph:
+    """A graph under construction, which works in one float type.
+
+    Operands are names of outputs, or arrays and numbers, which become tables: floats in the type of the graph, integers
+    in int64. A body (of a loop) has nodes of its own and shares names and tables with the graph around it.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], parent: Graph | None = None) -> None:
+        self.onnx = require_onnx()
+        self.dtype = dtype
+        self.nodes: list[Proto] = []
+        self._tables: dict[tuple[str, tuple[int, ...], bytes], Proto] = {} if parent is None else parent._tables
+        self._names: list[str] = [] if parent is None else parent._names
+
+    @property
+    def float_type(self) -> int:
+        """The type of the graph, as ONNX numbers it."""
+        return type_of(self.dtype)
+
+    def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
+        """One node with one output, whose name is returned."""
+        return self.add_many(operator, 1, *operands, **attributes)[0]
+
+    def add_many(self, operator: str, n_outputs: int, *operands: Operand, **attributes: Any) -> list[str]:
+        """One node with several outputs."""
+        outputs = [self._name(operator.lower()) for _ in range(n_outputs)]
+        self._append(operator, operands, outputs, **attributes)
+        return outputs
+
+    def give(self, operand: Operand, output: str, dtype: np.dtype[Any] | None = None) -> None:
+        """Give something out under a name, in its own type or another."""
+        if dtype is None or dtype == self.dtype:
+            self._append("Identity", (operand,), [output])
+        else:
+            self._append("Cast", (operand,), [output], to=type_of(dtype))
+
+    def give_labels(self, labels: NDArray[Any], index: str, output: str) -> None:
+        """Give out the labels (k,) at the places `index` (n,), in the labels' own type."""
+        table = self.onnx.numpy_helper.from_array(
+            labels.astype(object) if labels.dtype.kind == "U" else labels, "labels"
+        )
+        self._tables["labels", (), b""] = table
+        self._append("Gather", ("labels", index), [output], axis=0)
+
+    def cast(self, operand: Operand, dtype: np.dtype[Any] | type | None = None) -> str:
+        """In another type; that of the graph if left out."""
+        return self.add("Cast", operand, to=type_of(np.dtype(dtype or self.dtype)))
+
+    def sum(self, operand: Operand, axis: int, keep: bool = True) -> str:
+        """The sum over an axis."""
+        return self.add("ReduceSum", operand, np.array([axis]), keepdims=int(keep))
+
+    def column(self, operand: Operand, index: int) -> str:
+        """One column (n,) of (n, c)."""
+        return self.add("Gather", operand, np.array(index), axis=1)
+
+    def columns(self, operand: Operand, start: int, stop: int) -> str:
+        """Columns start to stop − 1 of (n, c)."""
+        return self.add("Slice", operand, np.array([start]), np.array([stop]), np.array([1]))
+
+    def unsqueeze(self, operand: Operand, axis: int) -> str:
+        """With one more axis, of length one."""
+        return self.add("Unsqueeze", operand, np.array([axis]))
+
+    def expit_of_minus(self, operand: Operand) -> str:
+        """1/(1 + exp(u)), with the digits of small values."""
+        return self.add("Reciprocal", self.add("Add", self.add("Exp", operand), 1.0))
+
+    def scan_rows(self, X: Operand, width: int, row: Callable[[Graph, str], str]) -> str:
+        """`row` of each row (width,) of X (n, width), one after another: what one row takes is held once."""
+        body = Graph(self.dtype, self)
+        x, out = self._name("row"), self._name("row_out")
+        body.give(row(body, x), out)
+        helper = self.onnx.helper
+        graph = helper.make_graph(
+            body.nodes,
+            self._name("body"),
+            [helper.make_tensor_value_info(x, self.float_type, [width])],
+            [helper.make_tensor_value_info(out, self.float_type, None)],
+        )
+        return self.add("Scan", X, body=graph, num_scan_inputs=1)
+
+    def loop(self, most: int, start: Operand, step: Callable[[Graph, str], tuple[str, str]]) -> str:
+        """`step(body, state) -> (goes_on, state)`, from `start`, at most `most` times."""
+        body = Graph(self.dtype, self)
+        count, go, state = (self._name(n) for n in ("count", "go", "state"))
+        go_out, state_out = self._name("go_out"), self._name("state_out")
+        goes_on, after = step(body, state)
+        body.give(goes_on, go_out)
+        body.give(after, state_out)
+        helper, tensor = self.onnx.helper, self.onnx.TensorProto
+        graph = helper.make_graph(
+            body.nodes,
+            self._name("body"),
+            [
+                helper.make_tensor_value_info(count, tensor.INT64, []),
+                helper.make_tensor_value_info(go, tensor.BOOL, []),
+                helper.make_tensor_value_info(state, self.float_type, None),
+            ],
+            [
+                helper.make_tensor_value_info(go_out, tensor.BOOL, []),
+                helper.make_tensor_value_info(state_out, self.float_type, None),
+            ],
+        )
+        return self.add("Loop", np.array(most), np.array(True), start, body=graph)
+
+    def finish(self, name: str, inputs: list[Any], outputs: list[Any]) -> Proto:
+        """The graph, with its tables in the order of their making."""
+        return self.onnx.helper.make_graph(self.nodes, name, inputs, outputs, list(self._tables.values()))
+
+    def _append(self, operator: str, operands: tuple[Operand, ...], outputs: list[str], **attributes: Any) -> None:
+        inputs = [o if isinstance(o, str) else self._table(o) for o in operands]
+        name = self._name(f"{operator}_node")
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, outputs, name=name, **attributes))
+
+    def _table(self, values: float | NDArray[Any]) -> str:
+        array = np.asarray(values)
+        if array.dtype.kind == "f":
+            array = rounded(array, self.dtype)
+        elif array.dtype.kind in "iu":
+            array = array.astype(np.int64)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._tables:
+            self._tables[key] = self.onnx.numpy_helper.from_array(np.array(array, order="C"), self._name("table"))
+        return str(self._tables[key].name)
+
+    def _name(self, stem: str) -> str:
+        self._names.append(stem)
+        return f"{stem}_{len(self._names)}"
+
+
+def type_of(dtype: Any) -> int:
+    """The number that ONNX has for a NumPy type."""
+    return int(require_onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """In the type of a graph, or a sentence where numbers lie beyond it."""
+    with np.errstate(over="ignore"):
+        result = np.asarray(values).astype(dtype)
+    if not np.isfinite(result).all():
+        raise UnsupportedExportError(
+            f"The machine has numbers up to {np.abs(values).max():.3g}, which {dtype.name} cannot hold. "
+            f"Export it with dtype='float64'."
+        )
+    return result
+
+
+def make_model(graph: Proto, metadata: dict[str, str]) -> Proto:
+    """A model of one graph, that carries no time, no version and no place."""
+    onnx = require_onnx()
+    opset = onnx.helper.make_opsetid("", OPSET)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="slimsvm")
+    onnx.helper.set_model_props(model, dict(sorted(metadata.items())))
+    return model
