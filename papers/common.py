@@ -6,7 +6,6 @@ Import this module before NumPy: trials run side by side in processes, each on o
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import tomllib
@@ -23,6 +22,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import shared_data
+from tables import Row, read_csv, write_csv
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -43,9 +43,6 @@ STYLE = {
     "legend.frameon": False,
     "legend.fontsize": 8,
 }
-Row = dict[str, Any]
-
-
 Data = tuple[Any, Any, Any, Any]  # training rows and labels, test rows and labels
 
 
@@ -140,50 +137,12 @@ def keep_set(name: str, rows: Sequence[Row], path: Path, sets: Sequence[str]) ->
     write_csv(path, sorted([*others, *rows], key=lambda row: list(sets).index(row["set"])))
 
 
-def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """A table with the keys of the first row as its head; the file appears whole."""
-    beside = path.with_name(path.name + ".part")
-    with beside.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
-    beside.replace(path)
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text file that appears whole."""
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-
-
 def read_results(output: Path) -> list[Row]:
     """The rows of results.csv, of which there must be some."""
     rows = read_csv(output / "results.csv")
     if not rows:
         raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
     return rows
-
-
-def _text(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def read_csv(path: Path) -> list[Row]:
-    """The rows of a table, with numbers as numbers; none where there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def panels(rows: int, columns: int, width: float = 4.8, height: float = 3.4) -> tuple[Any, Any]:

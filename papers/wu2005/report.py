@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from common import Row, select, write_text
+from common import Row, select
 from problems import SETTINGS
 from summary import SHARES, SPARSE
+
+from tables import write_text
 
 BEGIN, END = "<!-- tables: written by run.py -->", "<!-- end of tables -->"
 NAMES = {
