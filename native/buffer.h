@@ -1,4 +1,4 @@
-// An array aligned to a cache line.
+// An array aligned to a cache line; a large one may ask for huge pages.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,8 @@
 
 #if defined(_MSC_VER)
 #include <malloc.h>
+#elif defined(__linux__)
+#include <sys/mman.h>
 #endif
 
 namespace slim {
@@ -16,9 +18,11 @@ template <class T>
 class Buffer {
 public:
     Buffer() = default;
-    explicit Buffer(std::ptrdiff_t n, bool zero = false) {
+    // `huge`: where the system has huge pages, of which touching one costs less than all its small ones.
+    explicit Buffer(std::ptrdiff_t n, bool zero = false, bool huge = false) {
         if (n == 0) return;
-        constexpr std::size_t line = 64;
+        constexpr std::size_t page = 2 << 20;
+        const std::size_t line = huge && static_cast<std::size_t>(n) >= 2 * page / sizeof(T) ? page : 64;
         const std::size_t count = static_cast<std::size_t>(n);
         if (count > (std::numeric_limits<std::size_t>::max() - 2 * line) / sizeof(T)) throw std::bad_alloc();
         const std::size_t bytes = (count * sizeof(T) + line) / line * line;
@@ -28,6 +32,9 @@ public:
         data_ = static_cast<T*>(std::aligned_alloc(line, bytes));
 #endif
         if (!data_) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (line == page) madvise(data_, bytes, MADV_HUGEPAGE);  // advice only: where it fails, pages are small
+#endif
         if (zero)
             for (std::ptrdiff_t i = 0; i < n; ++i) data_[i] = T(0);
     }

@@ -7,6 +7,7 @@ namespace slim {
 namespace {
 
 constexpr double kSmallestScale = 1e-100;
+constexpr Index kSlabBytes = 8 << 20;
 
 }  // namespace
 
@@ -16,31 +17,40 @@ HullRows::HullRows(Index n, const double* ridge, Index cache_bytes, Fill fill)
     : n_(n), ridge_(ridge, ridge + n), fill_(std::move(fill)), fresh_(n * kTogether), slot_of_(static_cast<std::size_t>(n), -1) {
     const Index row_bytes = std::max<Index>(1, n) * static_cast<Index>(sizeof(double));
     capacity_ = std::min(std::max<Index>(3, cache_bytes / row_bytes), std::max<Index>(3, n));
+    slab_rows_ = std::max<Index>(1, kSlabBytes / (row_bytes * kTogether)) * kTogether;
 }
 
 const double* HullRows::row(Index i) {
     if (holds(i)) to_front(slot_of_[i]);
     else compute(&i, 1);
-    return slots_[slot_of_[i]].get();
+    return at(slot_of_[i]);
 }
 
 void HullRows::compute(const Index* rows, Index count) {
+    const Index next = static_cast<Index>(owner_.size());
+    const bool in_place = next + count <= capacity_ && next % slab_rows_ + count <= slab_rows_;
+    double* const fresh = in_place ? at(next) : fresh_.get();
     computed_ += count;
-    if (fill_(rows, count, fresh_.get()) > 0)
+    if (fill_(rows, count, fresh) > 0)
         throw std::domain_error("Kernel values of the samples are not finite: scale the data, or lower the degree.");
-    for (Index r = count; r-- > 0;) {  // the first of them last, so that it is the latest
-        const double* from = fresh_.get() + r * n_;
-        double* to = slots_[slot_for(rows[r])].get();
-        std::copy(from, from + n_, to);
+    for (Index r = 0; r < count; ++r) {
+        double* const to = at(slot_for(rows[r]));
+        if (!in_place) std::copy_n(fresh + r * n_, n_, to);
         to[rows[r]] += ridge_[rows[r]];
     }
 }
 
+// The row of a slot; slots are first used in their order.
+double* HullRows::at(Index slot) {
+    if (slot == static_cast<Index>(slabs_.size()) * slab_rows_)
+        slabs_.emplace_back(std::min(slab_rows_, capacity_ - slot) * n_, false, true);
+    return slabs_[slot / slab_rows_].get() + slot % slab_rows_ * n_;
+}
+
 // A slot at the front of the list that now belongs to row i.
 Index HullRows::slot_for(Index i) {
-    Index slot = static_cast<Index>(slots_.size());
+    Index slot = static_cast<Index>(owner_.size());
     if (slot < capacity_) {
-        slots_.emplace_back(n_);
         owner_.push_back(-1);
         before_.push_back(-1);
         after_.push_back(latest_);

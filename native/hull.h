@@ -34,12 +34,13 @@ public:
 private:
     void to_front(Index slot);
     Index slot_for(Index i);
+    double* at(Index slot);
 
-    Index n_, capacity_, computed_ = 0;
+    Index n_, capacity_, slab_rows_, computed_ = 0;
     std::vector<double> ridge_;
     Fill fill_;
-    Buffer<double> fresh_;  // [kTogether][n], rows before they are put into their slots
-    std::vector<Buffer<double>> slots_;
+    Buffer<double> fresh_;  // [kTogether][n], rows whose slots are not beside each other
+    std::vector<Buffer<double>> slabs_;  // [slab_rows][n] each: one slot after another
     std::vector<Index> owner_, before_, after_;  // of each slot; the list runs from the latest to the oldest
     std::vector<Index> slot_of_;                 // [n], −1 where a row is not held
     Index latest_ = -1, oldest_ = -1;

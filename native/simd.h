@@ -111,6 +111,15 @@ inline void store(T* p, Vec<T> v) {
     std::memcpy(p, &v, sizeof v);
 }
 
+// Asks for the cache line of p, which need not be a valid address.
+inline void prefetch(const void* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p);
+#else
+    (void)p;
+#endif
+}
+
 template <class T>
 inline Vec<T> splat(T value) {
 #if defined(__GNUC__) || defined(__clang__)

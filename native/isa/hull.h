@@ -10,26 +10,45 @@ namespace {
 
 using slim::Index;
 
+constexpr Index kAhead = 256;  // numbers: a row comes from far, and processors look ahead within a page only
+
+// D_j ← keep D_j + first row_j + second other_j of one vector from j on; −D_j.
 template <bool both>
-Index move_all(const slim::Move& move, double* margins, Index n) {
+SLIM_INLINE Vec<double> move_vector(const slim::Move& move, double* margins, Index j) {
+    Vec<double> margin = splat<double>(move.keep) * load<double>(margins + j) +
+                         splat<double>(move.first) * load<double>(move.row + j);
+    if (both) margin = margin + splat<double>(move.second) * load<double>(move.other + j);
+    store<double>(margins + j, margin);
+    return splat<double>(0.0) - margin;
+}
+
+template <bool both>
+Index move_all(const slim::Move& given, double* margins, Index n) {
     using V = Vec<double>;
     constexpr int W = Simd<double>::W;
+    constexpr int several = 4;  // vectors: the largest of −D is sought in each, because one would wait for itself
     constexpr Index block = 64 * W;  // the smallest margin is remembered by blocks, and looked for in one of them
-    const V keep = splat<double>(move.keep), first = splat<double>(move.first), second = splat<double>(move.second);
+    const slim::Move move = given;  // its own: stores to margins cannot change it
     double smallest = 0.0;
     Index where = 0;
     for (Index begin = 0; begin < n; begin += block) {
         const Index end = std::min(begin + block, n);
         Index j = begin;
-        V top = splat<double>(-1.7976931348623157e308);  // of −D
-        for (; j + W <= end; j += W) {
-            V margin = keep * load<double>(margins + j) + first * load<double>(move.row + j);
-            if (both) margin = margin + second * load<double>(move.other + j);
-            store<double>(margins + j, margin);
-            top = larger(splat<double>(0.0) - margin, top);
+        V top[several];
+        for (V& each : top) each = splat<double>(-1.7976931348623157e308);
+        for (; j + several * W <= end; j += several * W) {
+            SLIM_UNROLL
+            for (int k = 0; k < several; ++k) {
+                if (k * W % 8 == 0) {  // a cache line
+                    prefetch(move.row + j + k * W + kAhead);
+                    if (both) prefetch(move.other + j + k * W + kAhead);
+                }
+                top[k] = larger(move_vector<both>(move, margins, j + k * W), top[k]);
+            }
         }
+        for (; j + W <= end; j += W) top[0] = larger(move_vector<both>(move, margins, j), top[0]);
         double lane[W];
-        store<double>(lane, top);
+        store<double>(lane, larger(larger(top[0], top[1]), larger(top[2], top[3])));
         double low = -*std::max_element(lane, lane + W);
         for (; j < end; ++j) {
             margins[j] = move.keep * margins[j] + move.first * move.row[j] + move.second * move.other[j];
