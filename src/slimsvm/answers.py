@@ -84,7 +84,7 @@ class Classes(Answer):
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
         if pairwise:
-            pairs = self._sorted_pairs(scores)
+            pairs = self.sorted_pairs(scores)
             if self.n_classes == 2:
                 return np.asarray(-pairs[:, 0])  # a pair speaks for its first class, a decision for the second
             return pairs if self.shape == "ovo" else _one_vs_rest(pairs, self.n_classes)
@@ -107,10 +107,10 @@ class Classes(Answer):
 
     def _best_of_votes(self, scores: FloatArray) -> NDArray[np.intp]:
         if self.break_ties and self.n_classes > 2:
-            return np.asarray(_one_vs_rest(self._sorted_pairs(scores), self.n_classes).argmax(axis=1))
+            return np.asarray(_one_vs_rest(self.sorted_pairs(scores), self.n_classes).argmax(axis=1))
         return np.asarray(np.take(self.order, _votes(scores > 0, self.n_classes).argmax(axis=1)), dtype=np.intp)
 
-    def _sorted_pairs(self, scores: FloatArray) -> FloatArray:
+    def sorted_pairs(self, scores: FloatArray) -> FloatArray:
         """Pair scores in the order of the sorted classes, from the order of precedence."""
         k = self.n_classes
         if self.order == tuple(range(k)):

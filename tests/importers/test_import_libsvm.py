@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
+from oracles import libsvm_tools
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import FormatError
@@ -32,20 +30,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def tools() -> None:
-    """svm-train and svm-predict of LIBSVM; in CI they must be there."""
-    if not (shutil.which("svm-train") and shutil.which("svm-predict")):
-        if os.environ.get("CI"):
-            pytest.fail("svm-train and svm-predict are missing: install libsvm-tools.")
-        pytest.skip("svm-train and svm-predict are not installed (Debian: libsvm-tools)")
-
-
-def rows(X: NDArray[np.float64], y: Any) -> str:
-    """Data in LIBSVM's format, zeros left out."""
-    lines = []
-    for x, target in zip(X, y, strict=True):
-        pairs = " ".join(f"{i + 1}:{float(v)!r}" for i, v in enumerate(x) if v)
-        lines.append(f"{float(target) if isinstance(target, float) else int(target)} {pairs}\n")
-    return "".join(lines)
+    libsvm_tools.require_tools("svm-train", "svm-predict")
 
 
 class Trained:
@@ -53,33 +38,15 @@ class Trained:
 
     def __init__(self, folder: Path, X: Any, y: Any, *options: str) -> None:
         self.X, self.y = X, y
-        self.data, self.path, self.output = folder / "data", folder / "model", folder / "output"
-        self.data.write_text(rows(X, y))
+        self.data, self.path = folder / "data", folder / "model"
+        self.data.write_text(libsvm_tools.data_text(X, y))
         subprocess.run(["svm-train", "-q", *options, self.data, self.path], check=True, capture_output=True)
 
     def predicted(self, probability: bool = False) -> list[list[str]]:
-        flag = str(int(probability))
-        command = ["svm-predict", "-b", flag, self.data, self.path, self.output]
-        subprocess.run(command, check=True, capture_output=True)
-        return [line.split() for line in self.output.read_text().splitlines()]
+        return libsvm_tools.svm_predict(self.path, self.data, probability)
 
     def values(self, probability: bool = False) -> tuple[list[int], NDArray[np.float64]]:
-        """Labels in the file's order, and decision values or probabilities by the libsvm package.
-
-        Its own `svm_predict` gives the C code room for one value of a nu_svc, whatever the classes.
-        """
-        svmutil = pytest.importorskip("libsvm.svmutil")
-        svm = pytest.importorskip("libsvm.svm")
-        model = svmutil.svm_load_model(str(self.path))
-        k = model.get_nr_class()
-        evaluate = svm.libsvm.svm_predict_probability if probability else svm.libsvm.svm_predict_values
-        values = []
-        for x in self.X:
-            room = (ctypes.c_double * (k * k))()
-            node, _ = svm.gen_svm_nodearray({i + 1: float(v) for i, v in enumerate(x) if v})
-            evaluate(model, node, room)
-            values.append(list(room))
-        return model.get_labels() if model.label else [], np.array(values)
+        return libsvm_tools.values(self.path, self.X, probability)
 
 
 def targets(svm: str, X: Any, y: Any, labels: list[int]) -> Any:

@@ -7,9 +7,10 @@ contents, the same bytes for the same machine, or says in an UnsupportedExportEr
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from slimsvm._files import write_whole
 from slimsvm.machine import KernelMachine
 
-FORMATS: tuple[str, ...] = ("onnx",)  # each a module of this package
+FORMATS: tuple[str, ...] = ("libsvm", "onnx")  # each a module of this package
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,20 @@ def export(model: Any, format: str, path: str | os.PathLike[str], **options: Any
         raise ValueError(f"format of export must be one of {', '.join(map(repr, FORMATS))}. Got {format!r}.")
     machine = machine_of(model)
     target = Path(path)
-    made: Files = import_module(f"slimsvm.formats.{format}").files(machine, target.name, **options)
+    make: Callable[..., Files] = import_module(f"slimsvm.formats.{format}").files
+    _check_options(format, make, options)
+    made = make(machine, target.name, **options)
     paths = tuple(target.with_name(name) for name in made.contents)
     for one, content in zip(paths, made.contents.values(), strict=True):
         write_whole(one, content)
     return Export(paths, made.notes, MappingProxyType(dict(made.facts)))
+
+
+def _check_options(format: str, make: Callable[..., Files], options: Mapping[str, Any]) -> None:
+    known = [name for name, p in signature(make).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"export to {format!r} has the options {', '.join(known) or 'none'}. Got {name!r}.")
 
 
 def machine_of(model: Any) -> KernelMachine:

@@ -1,0 +1,213 @@
+"""LIBSVM's text model file, which `svm-predict` and every LIBSVM runtime read.
+
+Numbers are written with as many digits as it takes to read the same number again (at most 17; LIBSVM itself writes 8 to
+17). LIBSVM's score of a pair is Σ coef k − rho and speaks for the label that its `label` line has first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Answer, Classes, Inlier, Value
+from slimsvm.calibration import PairwiseSigmoid, Sigmoid
+from slimsvm.exceptions import UnsupportedExportError
+from slimsvm.formats import Files
+from slimsvm.formats.pairwise import Notes, as_libsvm, through_scaling
+from slimsvm.heads import LinearHead, PairwiseHead
+from slimsvm.input_map import InputMap
+from slimsvm.kernels import Kernel
+from slimsvm.machine import KernelMachine
+
+FORM = "A LIBSVM model file"
+# kernel_type and the parameters of its header
+KERNEL_TYPES = {
+    "linear": ("linear", ()),
+    "poly": ("polynomial", ("degree", "gamma", "coef0")),
+    "rbf": ("rbf", ("gamma",)),
+    "sigmoid": ("sigmoid", ("gamma", "coef0")),
+}
+SVM_TYPES: dict[type[Answer], str] = {Classes: "c_svc", Value: "epsilon_svr", Inlier: "one_class"}
+LARGEST_LABEL = 2**31 - 1
+
+
+def files(machine: KernelMachine, name: str, *, binary: bool = False, scaling: bool = False) -> Files:
+    """A LIBSVM model file.
+
+    Parameters
+    ----------
+    machine : with any kernel but laplacian and any head but mirror.
+    name : of the file.
+    binary : one file per class (labels 1 for the class and −1 for the rest) or per value, in place of one-vs-one:
+        no vector is written more than once per file. The class of the largest score is the answer.
+    scaling : where a diagonal input map cannot become part of the vectors, write it beside, as the `.range` file that
+        LIBSVM's `svm-scale -r` reads.
+    """
+    if not isinstance(binary, bool) or not isinstance(scaling, bool):
+        raise TypeError(f"binary and scaling of the libsvm format must be True or False. Got {binary!r}, {scaling!r}.")
+    _check_kernel(machine.kernel)
+    notes = Notes()
+    parts = _one_each(machine, name, notes) if binary else {name: machine}
+    contents: dict[str, bytes] = {}
+    facts: dict[str, Any] = {"n_vectors": 0}
+    for file, part in parts.items():
+        _check_ties(part)
+        made = as_libsvm(part, FORM, notes)
+        if made.input_map is not None:
+            contents[f"{name}.range"], made = _scaled(made, made.input_map, f"{name}.range", scaling, notes)
+        labels = _labels(made.answer, notes)
+        contents[file] = "".join(_text(made, labels)).encode("ascii")
+        facts["n_vectors"] += made.n_vectors
+        if labels is not None and not (binary and len(parts) > 1):
+            facts["labels"] = dict(zip(labels.tolist(), made.classes.tolist(), strict=True))
+    facts["n_bytes"] = sum(map(len, contents.values()))
+    return Files(contents, tuple(dict.fromkeys([*notes.changes, *notes.costs])), facts)
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    if kernel.name not in KERNEL_TYPES:
+        raise UnsupportedExportError(
+            f"LIBSVM has the kernels {', '.join(KERNEL_TYPES)}, and this machine has the {kernel.name} kernel. Train "
+            f"with one of these, or export to a format that has all kernels, such as 'c' or 'onnx'."
+        )
+
+
+def _check_ties(machine: KernelMachine) -> None:
+    answer = machine.answer
+    if isinstance(answer, Classes) and answer.break_ties and answer.n_classes > 2 and machine.head.gives_pairs:
+        raise UnsupportedExportError(
+            "LIBSVM gives votes that tie to the class that comes first, and this machine breaks ties by its scores. "
+            "Train with break_ties=False, or export to a format that breaks ties, such as 'c', 'onnx' or to_sklearn."
+        )
+
+
+def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, KernelMachine]:
+    """A machine per class or value, by file name; the machine itself where it has one score."""
+    machine = machine.without_early_exit()
+    head, n_scores = machine.head, machine.head.n_scores
+    if n_scores == 1:
+        return {name: machine}
+    if not isinstance(head, LinearHead):
+        raise UnsupportedExportError(
+            f"binary=True writes a file per score, and the scores of this machine's {head.name} head are not those of "
+            f"single classes. Leave it out."
+        )
+    answer: Answer = Classes(np.array([-1, 1]), (1, 0)) if isinstance(machine.answer, Classes) else Value()
+    path, made = PurePath(name), {}
+    for c in range(n_scores):
+        coef = head.coef[:, c : c + 1]
+        used = np.flatnonzero(coef[:, 0])
+        calibration = machine.calibration
+        if isinstance(calibration, Sigmoid):  # of one class against the rest, before they are scaled to sum to one
+            calibration = Sigmoid(calibration.a[c : c + 1], calibration.b[c : c + 1])
+        elif calibration is not None:
+            raise UnsupportedExportError(
+                f"binary=True writes classes one by one, and a {calibration.name} calibration reads them together. "
+                f"Export dataclasses.replace(machine, calibration=None)."
+            )
+        made[f"{path.stem}-{c}{path.suffix}"] = replace(
+            machine,
+            points=machine.points[used],
+            gammas=None if machine.gammas is None else machine.gammas[used],
+            head=LinearHead(coef[used], head.intercept[c : c + 1]),
+            answer=answer,
+            calibration=calibration,
+        )
+    what = "class" if isinstance(machine.answer, Classes) else "value"
+    notes.changes.append(
+        f"One file per {what}, numbered from 0"
+        + (": 1 is the class, −1 the rest; the answer is the class of the largest score." if what == "class" else ".")
+    )
+    return made
+
+
+def _scaled(
+    machine: KernelMachine, given: InputMap, file: str, wanted: bool, notes: Notes
+) -> tuple[bytes, KernelMachine]:
+    """The range file of svm-scale for a diagonal map, and the machine of scaled data."""
+    if not given.is_diagonal:
+        raise UnsupportedExportError(
+            f"{FORM} has no preprocessing, and the input map of this machine is a matrix, which cannot become part of "
+            f"its vectors with the {machine.kernel.name} kernel. Apply it to the data (machine.input_map.apply) and "
+            f"export dataclasses.replace(machine, input_map=None)."
+        )
+    if not wanted:
+        raise UnsupportedExportError(
+            f"{FORM} has no preprocessing, and the scaler of this machine scales features differently, which cannot "
+            f"become part of its vectors with the {machine.kernel.name} kernel. With scaling=True it is written "
+            f"beside, as a range file for svm-scale; or scale the data outside (machine.input_map.apply) and export "
+            f"dataclasses.replace(machine, input_map=None)."
+        )
+    scaled, a, s = through_scaling(machine, given, FORM)
+    notes.changes.append(f"The file is of scaled data: svm-scale -r {file} data > scaled. svm-scale prints six digits.")
+    # svm-scale takes [least, most] to [−1, 1], and leaves a feature out where the two are equal.
+    half = np.divide(1.0, s, out=np.zeros_like(s), where=s != 0)
+    ends = zip(a - half, a + half, strict=True)
+    lines = (f"{i} {_number(least)} {_number(most)}\n" for i, (least, most) in enumerate(ends, 1))
+    return "".join(["x\n-1 1\n", *lines]).encode("ascii"), scaled
+
+
+def _labels(answer: Answer, notes: Notes) -> NDArray[np.int64] | None:
+    """LIBSVM's labels, 32-bit integers in the order of the sorted classes: the classes, or their numbers from 0."""
+    if not isinstance(answer, Classes):
+        return None
+    values = answer.labels
+    if values.dtype.kind in "biuf" and (values == np.trunc(values)).all() and np.abs(values).max() <= LARGEST_LABEL:
+        return values.astype(np.int64)
+    shown = ", ".join(f"{i} is {label!r}" for i, label in enumerate(values.tolist()))
+    notes.changes.append(f"LIBSVM's labels are integers, so the classes are numbered: {shown}.")
+    return np.arange(len(values))
+
+
+def _text(machine: KernelMachine, labels: NDArray[np.int64] | None) -> Iterator[str]:
+    kind, parameters = KERNEL_TYPES[machine.kernel.name]
+    yield f"svm_type {SVM_TYPES[type(machine.answer)]}\nkernel_type {kind}\n"
+    for key in parameters:
+        yield f"{key} {_number(getattr(machine.kernel, key))}\n"
+    head = machine.head
+    if not isinstance(head, PairwiseHead) and head.n_scores > 1:
+        raise UnsupportedExportError(
+            f"{FORM} has one value, and this machine has {head.n_scores}. binary=True writes a file for each."
+        )
+    yield f"nr_class {2 if labels is None else len(labels)}\ntotal_sv {machine.n_vectors}\n"
+    yield _line("rho", -head.intercept)
+    if isinstance(head, PairwiseHead):
+        assert labels is not None
+        assert isinstance(machine.answer, Classes)
+        yield f"label {' '.join(str(label) for label in labels[list(machine.answer.order)])}\n"
+        if isinstance(machine.calibration, PairwiseSigmoid):
+            yield _line("probA", machine.calibration.a)
+            yield _line("probB", machine.calibration.b)
+        yield f"nr_sv {' '.join(map(str, head.blocks))}\n"
+    yield "SV\n"
+    yield from _vectors(head.coef, machine.points)
+
+
+def _vectors(coef: FloatArray, points: Any) -> Iterator[str]:
+    """A line per vector: coefficients, then index:value of what is not zero, and the last index once at least.
+
+    A file has no width: a reader takes the largest index, so the last one is written, with a zero if need be.
+    """
+    rows = sparse.csr_array(points)
+    d = rows.shape[1]
+    missing = not (rows.indices == d - 1).any()
+    for j, row in enumerate(coef):
+        part = slice(rows.indptr[j], rows.indptr[j + 1])
+        pairs = [f"{i + 1}:{_number(v)}" for i, v in zip(rows.indices[part], rows.data[part], strict=True)]
+        yield " ".join([*map(_number, row), *pairs, *([f"{d}:0"] if missing and j == 0 else [])]) + "\n"
+
+
+def _line(key: str, values: Iterable[float]) -> str:
+    return f"{key} {' '.join(map(_number, values))}\n"
+
+
+def _number(value: float) -> str:
+    """The shortest decimal that is read as the same number."""
+    return repr(float(value) + 0.0).removesuffix(".0")
