@@ -12,8 +12,8 @@ endif
 
 .PHONY: demo test lint types bench papers sanitize fallback dist clean
 
-demo: $(VENV)/installed
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/installed-cli
+	$(BIN)/slimsvm demo
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2

@@ -1,0 +1,19 @@
+"""The command `slimsvm`: one file per command, and the only part of the package that prints.
+
+Nothing here imports scikit-learn before a command needs it: `--help`, predict, inspect and export never do.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """The entry point; without click a sentence that says what to install."""
+    if find_spec("click") is None:
+        sys.stderr.write("slimsvm: the command line needs click. Install it: pip install 'slimsvm[cli]'\n")
+        sys.exit(2)
+    from slimsvm.cli.app import run
+
+    run()

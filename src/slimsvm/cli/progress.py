@@ -1,0 +1,64 @@
+"""Progress, on terminals only."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from slimsvm.cli.readers import Block, Source
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks at standard error."""
+    return sys.stderr.isatty()
+
+
+def blocks_with_bar(source: Source, label: str, quiet: bool = False) -> Iterator[Block]:
+    """The blocks of a source, under a bar of the bytes that have been read."""
+    stream = source.stream
+    if quiet or not stream.size or not on_terminal():
+        yield from source.blocks()
+        return
+    with click.progressbar(length=stream.size, label=label, file=sys.stderr) as bar:
+        last = 0
+        for block in source.blocks():
+            yield block
+            position = stream.position()
+            bar.update(position - last)
+            last = position
+
+
+@contextmanager
+def told(quiet: bool = False) -> Iterator[int]:
+    """What to give as `verbose`: on a terminal the library's lines become one line that changes."""
+    if quiet or not on_terminal():
+        yield 0
+        return
+    handler = _OneLine()
+    logger = logging.getLogger("slimsvm")
+    logger.addHandler(handler)
+    try:
+        yield 1
+    finally:
+        logger.removeHandler(handler)
+        handler.clear()
+
+
+class _OneLine(logging.Handler):
+    """Shows the last record only."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        text = record.getMessage().removeprefix("[slimsvm] ")
+        click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
+
+    def clear(self) -> None:
+        """Leave no trace of it."""
+        click.echo("\r\x1b[K", nl=False, err=True)

@@ -1,0 +1,82 @@
+"""Data files as blocks of rows, so that files larger than memory can be worked through.
+
+`open_data` finds out the format and gives a `Source`; each format has a module of its own. Numbers are read exactly,
+to the nearest float64. None of it needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+from slimsvm.cli.errors import DataFailure, reason
+from slimsvm.cli.readers.base import Block, Source, Wanted, gather
+from slimsvm.cli.readers.stream import Stream, open_stream
+
+__all__ = ["FORMATS", "Block", "Source", "Wanted", "gather", "open_data"]
+
+FORMATS = ("svmlight", "csv", "tsv", "npy", "npz", "parquet")
+SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
+
+
+def open_data(path: str, wanted: Wanted, format: str | None = None) -> Source:
+    """The rows of a file, or of standard input for "-"; the format by its beginning and its name, unless given."""
+    try:
+        stream = open_stream(path)
+    except OSError as error:
+        raise DataFailure(f"cannot read {path}: {reason(error)}.") from error
+    try:
+        return _source(stream, wanted, format or _format(stream))
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _source(stream: Stream, wanted: Wanted, format: str) -> Source:
+    if format in ("csv", "tsv"):
+        from slimsvm.cli.readers.tables import TableSource
+
+        return TableSource(stream, wanted, "\t" if format == "tsv" else None)
+    if format == "svmlight":
+        from slimsvm.cli.readers.svmlight import SvmlightSource
+
+        return SvmlightSource(stream, wanted)
+    if format == "parquet":
+        from slimsvm.cli.readers.parquet import ParquetSource
+
+        return ParquetSource(stream, wanted)
+    from slimsvm.cli.readers.arrays import NpySource, npz_source
+
+    return NpySource(stream, wanted) if format == "npy" else npz_source(stream, wanted)
+
+
+def _format(stream: Stream) -> str:
+    start = stream.peek()
+    if not start.strip():
+        raise DataFailure(f"{stream.name} is empty.")
+    for magic, format in MAGIC.items():
+        if start.startswith(magic):
+            return format
+    for suffix in reversed(stream.suffixes):
+        if suffix in SUFFIXES:
+            return SUFFIXES[suffix]
+    return _text_format(start)
+
+
+def _text_format(start: bytes) -> str:
+    """svmlight where a line has `index:value`, else a table with tabs or commas."""
+    from slimsvm.cli.readers.svmlight import looks_like
+
+    lines = [line for line in start.splitlines()[:20] if line.strip()]
+    if any(looks_like(line) for line in lines):
+        return "svmlight"
+    return "tsv" if b"\t" in lines[0] else "csv"

@@ -1,0 +1,140 @@
+"""What every reader gives: blocks of rows, with targets where there are any."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm.cli.errors import DataFailure
+from slimsvm.cli.readers.stream import Stream
+
+BLOCK_VALUES = 1 << 18  # numbers in a block of those readers that count numbers
+DENSE_ABOVE = 1 / 4  # a sparse block with more of its values stored is made dense
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller knows and wants of the columns.
+
+    names and n_features : of the machine; None where they are to be found.
+    target : name or place of the target column, or the array of an npz file; None for the reader's own choice.
+    needs_target : whether rows without a target are useless.
+    ignore : names or places of columns that are left out.
+    header : whether the first line of a table has names; None to find out.
+    array : the array of an npz file that has the rows.
+    zero_based : whether svmlight's indices begin at 0.
+    grows : whether rows of svmlight may have more features than the machine, as in LIBSVM.
+    """
+
+    names: tuple[str, ...] | None = None
+    n_features: int | None = None
+    target: str | None = None
+    needs_target: bool = False
+    ignore: tuple[str, ...] = ()
+    header: bool | None = None
+    array: str | None = None
+    zero_based: bool = False
+    grows: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows X (n, d), dense or CSR; targets (n,), numbers or text, if any; the number of the first row, from 1."""
+
+    X: Any
+    y: NDArray[Any] | None
+    first_row: int
+
+
+class Source(ABC):
+    """A file that is read block by block, once."""
+
+    names: tuple[str, ...] | None = None  # of the features, where the file has them
+    notes: tuple[str, ...] = ()  # sentences about what was left out
+
+    def __init__(self, stream: Stream, wanted: Wanted) -> None:
+        self.stream, self.wanted, self.name = stream, wanted, stream.name
+
+    @abstractmethod
+    def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """X and targets of the next rows."""
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, in order; a file without any is refused."""
+        row = 1
+        with closing(self.stream):
+            for X, y in self._parts():
+                if X.shape[0]:
+                    yield Block(X, y, row)
+                    row += X.shape[0]
+        if row == 1:
+            raise DataFailure(f"{self.name} has no rows.")
+
+    def require_finite(self, block: Block) -> None:
+        """Refuse a block with missing or infinite numbers, by its first."""
+        is_sparse = sparse.issparse(block.X)
+        values = block.X.data if is_sparse else block.X
+        if np.isfinite(values).all():
+            return
+        if is_sparse:
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            row, column = int(np.searchsorted(block.X.indptr, place, side="right")) - 1, int(block.X.indices[place])
+        else:
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        name = f"{self.names[column]!r}" if self.names else f"number {column + 1}"
+        raise DataFailure(
+            f"{self.name}, row {block.first_row + row}: feature {name} is missing or not finite. "
+            "Impute or drop such rows."
+        )
+
+
+def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:
+    """All rows and targets of a source, finite; CSR where the file is sparse."""
+    from slimsvm.methods.points import narrow
+
+    blocks = []
+    for block in source.blocks():
+        source.require_finite(block)
+        blocks.append(block)
+    if any(sparse.issparse(block.X) for block in blocks):
+        width = max(block.X.shape[1] for block in blocks)
+        X = dense_where_full(narrow(sparse.vstack([widened(block.X, width) for block in blocks], format="csr")))
+    else:
+        X = np.concatenate([block.X for block in blocks])
+    return X, joined([block.y for block in blocks])
+
+
+def joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Targets of several blocks as one array: text where one of them is text, whole numbers as integers."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    if any(part.dtype.kind == "U" for part in known):
+        return np.concatenate([as_text(part) for part in known])
+    y = np.concatenate(known)
+    whole = y.dtype.kind == "f" and bool(np.isfinite(y).all()) and bool((y == np.rint(y)).all())
+    return y.astype(np.int64) if whole and np.abs(y).max() < 2**53 else y
+
+
+def as_text(y: NDArray[Any]) -> NDArray[Any]:
+    """Targets as text; whole numbers without a point."""
+    if y.dtype.kind != "f":
+        return y.astype(str)
+    return np.array([str(int(v)) if v == np.rint(v) and abs(v) < 2**53 else repr(float(v)) for v in y])
+
+
+def widened(X: Any, width: int) -> Any:
+    """CSR rows with zeros for further columns."""
+    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def dense_where_full(X: Any) -> Any:
+    """A CSR block as an array, where most of its values are stored anyway."""
+    return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X

@@ -1,0 +1,106 @@
+"""Which columns of a table are features, in which order, and which one is the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slimsvm.cli.errors import DataFailure
+from slimsvm.cli.readers.base import Wanted
+
+USUAL_TARGETS = ("target", "label", "class", "y")
+SHOWN = 8  # names in a sentence
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Places of the features, in the machine's order, their names, the place of the target, and notes."""
+
+    features: list[int]
+    target: int | None
+    names: tuple[str, ...] | None
+    notes: tuple[str, ...] = ()
+
+
+def choose(source: str, header: tuple[str, ...] | None, n_columns: int, wanted: Wanted) -> Choice:
+    """The columns that `wanted` asks for; DataFailure says what is missing or too many."""
+    if header is not None:
+        _require_distinct(source, header)
+    left_out = {_place(source, spec, header, n_columns) for spec in wanted.ignore}
+    target = _target(source, header, n_columns, wanted, left_out)
+    if header is not None and wanted.names is not None:
+        return _by_name(source, header, wanted.names, target, left_out)
+    features = [i for i in range(n_columns) if i != target and i not in left_out]
+    if not features:
+        raise DataFailure(f"{source} has no column left for a feature.")
+    if wanted.n_features is not None and len(features) != wanted.n_features:
+        raise DataFailure(_wrong_number(source, len(features), wanted, target))
+    return Choice(features, target, None if header is None else tuple(header[i] for i in features))
+
+
+def listed(names: list[str] | tuple[str, ...]) -> str:
+    """Names for a sentence, the first few of them."""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def _by_name(
+    source: str, header: tuple[str, ...], names: tuple[str, ...], target: int | None, left_out: set[int]
+) -> Choice:
+    places = {name: i for i, name in enumerate(header) if i not in left_out}
+    missing = [name for name in names if name not in places]
+    if missing:
+        raise DataFailure(
+            f"{source} has no column {listed(missing)}, which the machine was trained with. "
+            f"It has {listed(header)}; --no-header takes columns by their order."
+        )
+    features = [places[name] for name in names]
+    if target in features:
+        raise DataFailure(f"--target of {source} is {header[target]!r}, a feature of the machine.")
+    unused = [name for i, name in enumerate(header) if i not in {*features, target, *left_out}]
+    notes = (f"{source}: columns that the machine does not know are left out: {listed(unused)}.",) if unused else ()
+    return Choice(features, target, names, notes)
+
+
+def _target(
+    source: str, header: tuple[str, ...] | None, n_columns: int, wanted: Wanted, left_out: set[int]
+) -> int | None:
+    if wanted.target is not None:
+        return _place(source, wanted.target, header, n_columns)
+    usual = [i for i, name in enumerate(header or ()) if name.lower() in USUAL_TARGETS and i not in left_out]
+    usual = [i for i in usual if wanted.names is None or header is None or header[i] not in wanted.names]
+    n_others = n_columns - len(left_out)
+    is_too_many = wanted.names is not None or wanted.n_features in (None, n_others - 1)
+    if len(usual) == 1 and (wanted.needs_target or is_too_many):
+        return usual[0]
+    if not wanted.needs_target:
+        return None
+    known = f"Its columns are {listed(header)}" if header else f"It has {n_columns} columns and no header"
+    raise DataFailure(f"{source}: which column has the answers? {known}; name one with --target.")
+
+
+def _place(source: str, spec: str, header: tuple[str, ...] | None, n_columns: int) -> int:
+    """The place of a column that is named, or numbered from 0, or from −1 backwards."""
+    if header is not None and spec in header:
+        return header.index(spec)
+    try:
+        place = int(spec)
+    except ValueError:
+        have = f"It has {listed(header)}." if header else "It has no header: give a number, from 0."
+        raise DataFailure(f"{source} has no column {spec!r}. {have}") from None
+    if not -n_columns <= place < n_columns:
+        raise DataFailure(f"{source} has no column {place}: it has {n_columns}, counted from 0.")
+    return place % n_columns
+
+
+def _require_distinct(source: str, header: tuple[str, ...]) -> None:
+    twice = [name for i, name in enumerate(header) if name in header[:i]]
+    if twice:
+        raise DataFailure(f"{source} has more than one column {twice[0]!r}.")
+
+
+def _wrong_number(source: str, found: int, wanted: Wanted, target: int | None) -> str:
+    advice = ""
+    if target is None and found > (wanted.n_features or 0):
+        advice = " Say with --target which one has the answers, with --ignore which ones to leave out."
+    beside = "" if target is None else " beside the target"
+    return f"{source} has {found} columns{beside}; the machine takes {wanted.n_features}.{advice}"

@@ -1,0 +1,118 @@
+"""svmlight and LIBSVM text: `label index:value index:value …`, with rising indices, comments and qid allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slimsvm.cli.errors import DataFailure
+from slimsvm.cli.readers.base import Source, Wanted, dense_where_full
+from slimsvm.cli.readers.numbers import parse_number, parse_numbers
+from slimsvm.cli.readers.stream import Stream
+
+LINE = re.compile(rb"[ \t]*+[^\s:]++(?:[ \t]++\d++:[^\s:]++)*+[ \t\r]*+\n")
+LINES = re.compile(rb"(?:" + LINE.pattern + rb")*+")
+PAIR = re.compile(rb"\s\d+:[^\s:]")
+COMMENT, QUERY, BLANK = re.compile(rb"#[^\n]*"), re.compile(rb"\bqid:\S+"), re.compile(rb"(?m)^\s*\n")
+LARGEST_INDEX = 2**31 - 1
+
+
+def looks_like(line: bytes) -> bool:
+    """Whether a line of text has `index:value` behind a label."""
+    return PAIR.search(line) is not None
+
+
+class SvmlightSource(Source):
+    """Rows as CSR, or dense where most values are stored; the width is the machine's, or the largest index so far."""
+
+    def __init__(self, stream: Stream, wanted: Wanted) -> None:
+        super().__init__(stream, wanted)
+        for option, value in (("--target", wanted.target), ("--ignore", wanted.ignore)):
+            if value:
+                raise DataFailure(
+                    f"{self.name} is svmlight text, whose first column is the target: leave {option} out."
+                )
+        self._first_index = 0 if wanted.zero_based else 1
+        self._width = wanted.n_features or 1
+
+    def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        line = 0
+        for chunk in self.stream.lines():
+            yield self._parsed(chunk, line)
+            line += chunk.count(b"\n")
+
+    def _parsed(self, chunk: bytes, line: int) -> tuple[Any, NDArray[Any]]:
+        text = _plain(chunk)
+        matched = LINES.fullmatch(text) is not None
+        values = parse_numbers(text.replace(b":", b" "), " ") if matched and text else np.empty(0)
+        if not matched or values is None:
+            self._explain(chunk, line)
+        codes = np.frombuffer(text, dtype=np.uint8)
+        ends = np.flatnonzero(codes == ord("\n"))
+        pairs = np.diff(np.searchsorted(np.flatnonzero(codes == ord(":")), ends), prepend=0)
+        indptr = np.concatenate(([0], np.cumsum(pairs)))
+        labels = 2 * indptr[:-1] + np.arange(len(ends))
+        entries = np.delete(values, labels).reshape(-1, 2)
+        indices = entries[:, 0].astype(np.int64) - self._first_index
+        self._check(indices, indptr, chunk, line)
+        shape = (len(ends), self._width)
+        X = sparse.csr_array((np.ascontiguousarray(entries[:, 1]), indices.astype(np.int32), indptr), shape=shape)
+        return dense_where_full(X) if self.wanted.n_features else X, values[labels]
+
+    def _check(self, indices: NDArray[np.int64], indptr: NDArray[np.int64], chunk: bytes, line: int) -> None:
+        """Indices that begin where they should, rise in each row, and belong to the machine; notes a larger width."""
+        if not len(indices):
+            return
+        starts = np.zeros(len(indices) + 1, dtype=bool)
+        starts[indptr] = True
+        largest = int(indices.max()) + 1
+        wide = self.wanted.n_features is not None and not self.wanted.grows and largest > self._width
+        if indices.min() < 0 or largest > LARGEST_INDEX or wide or not ((np.diff(indices) > 0) | starts[1:-1]).all():
+            self._explain(chunk, line)
+        self._width = max(self._width, largest)
+
+    def _explain(self, chunk: bytes, line: int) -> NoReturn:
+        """Find the line that is wrong, and say what is wrong with it."""
+        for number, text in enumerate(chunk.split(b"\n")[:-1], line + 1):
+            text = _plain(text + b"\n")
+            problem = self._problem(text) if text else None
+            if problem:
+                raise DataFailure(f"{self.name}, line {number}: {problem}")
+        raise AssertionError("a chunk is wrong and its lines are not")
+
+    def _problem(self, line: bytes) -> str | None:
+        label, *fields = line.decode(errors="replace").split()
+        if ":" in label:
+            return f"the line begins with {label!r:.60}; svmlight text has a number before the features, 0 if unknown."
+        if parse_number(label) is None:
+            return f"{label!r:.60} is not a number; svmlight text has a number before the features."
+        last = self._first_index - 1
+        for field in fields:
+            index, colon, value = field.partition(":")
+            if not colon or not index.isascii() or not index.isdigit() or parse_number(value) is None or ":" in value:
+                return f"{field!r:.60} is not index:value."
+            if int(index) < self._first_index:
+                return "indices begin at 1 in svmlight text. Say --zero-based if those of this file begin at 0."
+            if int(index) <= last:
+                return f"indices must rise along a line. Got {index} after {last}."
+            last = int(index)
+        width = last + 1 - self._first_index
+        if width > LARGEST_INDEX:
+            return f"the largest index is {LARGEST_INDEX}. Got {last}."
+        if self.wanted.n_features is not None and not self.wanted.grows and width > self.wanted.n_features:
+            return f"it has feature {last}; the machine has {self.wanted.n_features} features."
+        return None if LINE.fullmatch(line) else "it is no line of svmlight text."
+
+
+def _plain(text: bytes) -> bytes:
+    """Text without comments, query ids and blank lines."""
+    if b"#" in text:
+        text = COMMENT.sub(b"", text)
+    if b"qid:" in text:
+        text = QUERY.sub(b"", text)
+    return BLANK.sub(b"", text)

@@ -1,0 +1,97 @@
+"""The command as a user has it: in a process of its own, or, where nothing depends on that, in this one."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_files import svmlight, table
+from sklearn.datasets import load_iris, make_moons
+from sklearn.svm import SVC
+
+import slimsvm
+from slimsvm.cli.app import run
+
+SPECIES = np.array(["setosa", "versicolor", "virginica"])
+NAMES = ("sepal_length", "sepal_width", "petal_length", "petal_width")
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(slimsvm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+COMMAND = [sys.executable, "-m", "slimsvm"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> Callable[..., Ended]:
+    """Run the command in this process, in a folder of its own: `command("predict", "a.csv", "m.slim")`."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "argv", ["slimsvm", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as end:
+            run()
+        captured = capsysbinary.readouterr()
+        return Ended(int(end.value.code or 0), captured.out.decode(), captured.err.decode())
+
+    return call
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Callable[..., Ended]:
+    """Run the command in a process of its own."""
+
+    def call(*arguments: str, stdin: bytes = b"", options: tuple[str, ...] = (), **environment: str) -> Ended:
+        ended = subprocess.run(
+            [sys.executable, *options, "-m", "slimsvm", *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env=ENVIRONMENT | environment,
+            timeout=300,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    return call
+
+
+@pytest.fixture
+def iris_files(tmp_path: Path) -> Any:
+    """iris.csv with names and text labels, and a machine of it with names."""
+    X, y = load_iris(return_X_y=True)
+    table(tmp_path / "iris.csv", X, SPECIES[y], NAMES)
+    slim = slimsvm.compress(SVC(gamma=0.25).fit(X, SPECIES[y]))
+
+    slimsvm.save(replace(slim.machine_, feature_names=NAMES), tmp_path / "iris.slim")
+    return X, SPECIES[y], slim
+
+
+@pytest.fixture
+def moons_files(tmp_path: Path) -> Any:
+    """moons.txt in LIBSVM's text, and a small machine of it without names."""
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    y = 2 * y - 1
+    svmlight(tmp_path / "moons.txt", X, y)
+    slim = slimsvm.compress(SVC(gamma=1.0).fit(X, y), n_vectors=8, random_state=0)
+    slim.save(tmp_path / "moons.slim")
+    return X, y, slim

@@ -1,0 +1,305 @@
+"""The command line as a user uses it: real files, the library's answers, a code and a sentence for each mistake."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_files import svmlight, table
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import slimsvm
+from slimsvm.cli.methods import METHODS
+
+Command = Callable[..., Any]
+
+
+def test_train_predict_evaluate_of_a_table(command: Command, iris_files: Any, tmp_path: Path) -> None:
+    X, y, _ = iris_files
+    trained = command("train", "iris.csv", "m.slim", "--target", "label", "--n-vectors", "6", "--scale", "standard")
+    assert trained.code == 0, trained.err
+    assert re.match(r"m\.slim: 6 vectors of 4 features, .* by sparse-margin\.\nIt is right on 9\d\.\d\d% ", trained.out)
+    machine = slimsvm.load(tmp_path / "m.slim").machine_
+    assert machine.feature_names == ("sepal_length", "sepal_width", "petal_length", "petal_width")
+    assert machine.input_map is not None
+    predicted = command("predict", "iris.csv", "m.slim", "--target", "label")
+    assert predicted.lines == machine.predict(X).tolist()
+    shares = json.loads(command("evaluate", "iris.csv", "m.slim", "--json").out)
+    assert shares["accuracy"] == np.mean(machine.predict(X) == y)
+    assert shares["n_vectors"] == shares["kernel_evaluations"] == 6
+    assert "accuracy           9" in command("evaluate", "iris.csv", "m.slim").out
+
+
+def test_answers_go_to_a_file_as_svm_predict_writes_them(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    X, y, slim = moons_files
+    expected = slim.predict(X)
+    for arguments in (("moons.txt", "moons.slim"), ("moons.slim", "moons.txt")):
+        ended = command("predict", *arguments, "out.txt")
+        right = int((expected == y).sum())
+        assert ended.out == f"Accuracy = {right / 2:g}% ({right}/200) (classification)\n"
+        assert (tmp_path / "out.txt").read_text().split() == [str(label) for label in expected]
+    assert command("predict", "-q", "moons.txt", "moons.slim", "out.txt").out == ""
+
+
+def test_scores_and_json_lines(command: Command, moons_files: Any) -> None:
+    X, _, slim = moons_files
+    rows = command("predict", "moons.txt", "moons.slim", "--scores").lines
+    assert np.array_equal([float(row.split()[1]) for row in rows], slim.decision_function(X))
+    rows = [json.loads(line) for line in command("predict", "moons.txt", "moons.slim", "--scores", "--json").lines]
+    assert [row["prediction"] for row in rows] == slim.predict(X).tolist()
+    assert [row["scores"] for row in rows] == slim.decision_function(X).tolist()
+
+
+def test_standard_input(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    X, _, slim = moons_files
+    content = table(tmp_path / "rows", X).read_bytes()
+    assert command("predict", "-", "moons.slim", stdin=content).lines == [str(a) for a in slim.predict(X)]
+
+
+@pytest.mark.skipif(shutil.which("svm-train") is None, reason="Debian's libsvm-tools are not installed")
+@pytest.mark.parametrize("task", ["-s 0 -b 1", "-s 3", "-s 2"])
+def test_a_libsvm_model_answers_as_svm_predict_does(
+    command: Command, iris_files: Any, tmp_path: Path, task: str
+) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, np.zeros(len(X))])  # a feature that the model never sees, and the test rows have
+    svmlight(tmp_path / "train.txt", X, y)
+    X[:, 4] = np.linspace(-1, 1, len(X))
+    svmlight(tmp_path / "test.txt", X, y)
+    subprocess.run(["svm-train", "-q", *task.split(), "train.txt", "model"], cwd=tmp_path, check=True)
+    options = ["-b", "1"] if "-b" in task else []
+    line = ["svm-predict", *options, "test.txt", "model", "theirs"]
+    said = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True).stdout.decode()
+    ours = command("predict", *options, "test.txt", "model", "ours")
+    assert ours.code == 0, ours.err
+    assert ours.lines == [one for one in said.splitlines() if " = " in one]
+    ours_text, theirs_text = ((tmp_path / name).read_text() for name in ("ours", "theirs"))
+    is_header = "labels" in theirs_text
+    assert ours_text.splitlines()[: int(is_header)] == [] if not is_header else ["labels 0 1 2"]
+    numbers = [
+        np.array([row.split() for row in text.splitlines()[int(is_header) :]], float)
+        for text in (ours_text, theirs_text)
+    ]
+    np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-6)
+
+
+def test_compress_a_libsvm_model_a_slim_file_and_a_pickle(command: Command, tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    (tmp_path / "svc.pkl").write_bytes(pickle.dumps(model))
+    table(tmp_path / "rows.csv", X, y, ("a", "b", "c", "d"))
+    refused = command("compress", "svc.pkl", "same.slim")
+    assert refused.code == 4
+    assert "runs whatever code its maker put into it" in refused.err
+    assert "--trust" in refused.err
+    assert not (tmp_path / "same.slim").exists()
+    assert command("compress", "svc.pkl", "same.slim", "--trust").code == 0
+    assert (slimsvm.load(tmp_path / "same.slim").predict(X) == model.predict(X)).all()
+    small = json.loads(command("compress", "same.slim", "small.slim", "--n-vectors", "0.2", "--json").out)
+    assert small["n_vectors"] == round(0.2 * small["parent"]["n_vectors"])
+    ended = command("evaluate", "rows.csv", "small.slim", "--against", "same.slim")
+    assert re.search(r"agreement +(9\d|100)\.\d\d% with same\.slim", ended.out)
+
+
+def test_compress_with_data_trains_new_coefficients(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    ended = command("compress", "moons.slim", "refitted.slim", "--data", "moons.txt", "--C", "1", "--n-vectors", "4")
+    assert ended.code == 0, ended.err
+    X, y, _ = moons_files
+    assert np.mean(slimsvm.load(tmp_path / "refitted.slim").predict(X) == y) > 0.85
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains(command: Command, moons_files: Any, method: str) -> None:
+    sizes = {
+        "mirror",
+        "reduced-set",
+        "reduced-svm",
+        "perceptron",
+        "sparse-margin",
+        "sparse-regression",
+        "sparse-one-class",
+    }
+    size = ("--n-vectors", "10") if method in sizes else ()
+    size += ("-O", "max_iter=20") if method.startswith("sparse") else ()
+    ended = command("train", "moons.txt", "m.slim", "--method", method, *size, "--gamma", "1")
+    assert ended.code == 0, ended.err
+    assert f"by {method}." in ended.out
+    figures = json.loads(command("evaluate", "moons.txt", "m.slim", "--json").out)
+    assert figures.get("accuracy", 1) > 0.85 or METHODS[method][2] == "inlier"
+    assert figures.get("r2", 1) > 0.5
+
+
+def test_regression_figures(command: Command, tmp_path: Path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    table(tmp_path / "rows.csv", X, y, tuple("abcdefghij"), target="y")
+    arguments = ("--method", "sparse-regression", "--C", "100", "--n-vectors", "6", "--scale", "standard")
+    assert command("train", "rows.csv", "m.slim", *arguments, "--epsilon", "10", "-O", "max_iter=10").code == 0
+    answers = slimsvm.load(tmp_path / "m.slim").machine_.predict(X)
+    figures = json.loads(command("evaluate", "rows.csv", "m.slim", "--json").out)
+    assert figures["mean_squared_error"] == pytest.approx(np.mean((answers - y) ** 2))
+    assert figures["mean_absolute_error"] == pytest.approx(np.mean(abs(answers - y)))
+    assert figures["r2"] == pytest.approx(1 - np.mean((answers - y) ** 2) / y.var())
+    assert figures["squared_correlation"] == pytest.approx(np.corrcoef(answers, y)[0, 1] ** 2)
+
+
+def test_inspect(command: Command, iris_files: Any) -> None:
+    ended = command("inspect", "iris.slim", "--vectors", "2")
+    assert ended.code == 0, ended.err
+    for words in (
+        "classification",
+        "3: setosa, versicolor, virginica",
+        "Rbf(gamma=0.25)",
+        "pairwise, 3 scores",
+        "µs per row",
+    ):
+        assert words in ended.out
+    facts = json.loads(command("inspect", "iris.slim", "--json", "--vectors", "0").out)
+    assert len(facts["vectors"]) == facts["n_vectors"]
+    assert facts["n_bytes"] == facts["file_bytes"]
+
+
+def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    X, y, slim = moons_files
+    labels = y.copy()
+    labels[:5] = 7
+    svmlight(tmp_path / "odd.txt", X, labels)
+    ended = command("evaluate", "odd.txt", "moons.slim")
+    assert ended.code == 0
+    assert "note: 5 rows with labels unseen in training count as wrong: 7.\n" in ended.err
+    figures = json.loads(command("evaluate", "odd.txt", "moons.slim", "--json").out)
+    assert figures["accuracy"] == np.mean(slim.predict(X) == labels)
+
+
+@pytest.mark.parametrize("stop", ["train", "compress"])
+def test_ctrl_c_saves_the_best_so_far(
+    command: Command, moons_files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
+    fit = slimsvm.SparseLargeMarginClassifier.fit
+
+    def fit_and_stop(self: Any, X: Any, y: Any) -> Any:
+        fit(self, X, y)
+        raise KeyboardInterrupt
+
+    def compress_and_stop(*args: Any, **options: Any) -> Any:
+        raise slimsvm.Interrupted(moons_files[2])
+
+    monkeypatch.setattr(slimsvm.SparseLargeMarginClassifier, "fit", fit_and_stop)
+    monkeypatch.setattr("slimsvm.compression.compress", compress_and_stop)
+    ended = command(stop, "moons.txt" if stop == "train" else "moons.slim", "best.slim", "--n-vectors", "8")
+    assert ended.code == 130
+    assert ended.err == "note: interrupted: best.slim is the best machine so far.\n"
+    assert slimsvm.load(tmp_path / "best.slim").n_vectors_ == 8
+
+
+def test_a_device_is_written_and_not_replaced(command: Command, moons_files: Any) -> None:
+    assert command("predict", "moons.txt", "moons.slim", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+MISTAKES = {
+    # arguments: exit code and sentence
+    "predict absent.csv iris.slim": (3, "cannot read absent.csv: no such file or directory."),
+    "predict . iris.slim": (3, "cannot read .: is a directory."),
+    "predict iris.csv absent.slim": (4, "cannot read absent.slim: no such file or directory."),
+    "predict empty.csv iris.slim": (3, "empty.csv is empty."),
+    "predict header.csv iris.slim": (3, "header.csv has no rows."),
+    "predict iris.csv iris.csv": (4, "iris.csv is no model: neither a .slim file nor a LIBSVM model nor a pickle."),
+    "predict iris.csv cut.slim": (4, "Cannot load 'cut.slim': "),
+    "predict iris.csv broken.model": (4, "cannot use broken.model: broken.model, line 3: the header ends without"),
+    "predict narrow.csv iris.slim": (3, "narrow.csv has no column 'petal_width', which the machine was trained with."),
+    "predict wide.csv moons.slim": (3, "wide.csv has 4 columns; the machine takes 2. Say with --target which one"),
+    "predict nan.csv moons.slim": (
+        3,
+        "nan.csv, row 2: feature 'b' is missing or not finite. Impute or drop such rows.",
+    ),
+    "predict text.csv moons.slim": (3, "text.csv, line 3: 'x' in column 'b' is not a number."),
+    "predict iris.csv iris.slim absent/out": (6, "cannot write absent/out: no such file or directory."),
+    "predict iris.csv iris.slim --proba": (4, "the model has no probabilities: it was not calibrated."),
+    "predict iris.csv iris.slim --target nothing": (3, "iris.csv has no column 'nothing'. It has 'sepal_length', "),
+    "predict iris.csv iris.slim --target petal_width": (3, "--target of iris.csv is 'petal_width', a feature"),
+    "predict iris.csv": (2, "Missing argument 'MODEL'. See slimsvm predict --help."),
+    "predict --none": (2, "No such option"),
+    "guess": (2, "No such command 'guess'. See slimsvm --help."),
+    "evaluate moons.txt iris.slim --format csv": (3, "moons.txt"),
+    "evaluate wide.csv moons.slim": (
+        3,
+        "wide.csv: which column has the answers? It has 4 columns and no header; name one",
+    ),
+    "evaluate text_labels.csv moons.slim": (
+        3,
+        "none of the labels is one that the machine knows. Got no, yes; it knows",
+    ),
+    "train iris.csv m.slim --target label --method relevance --n-vectors 3": (
+        2,
+        "--n-vectors is no option of the method rel",
+    ),
+    "train iris.csv m.slim --target label -O nothing=1": (
+        2,
+        "-O nothing is no option of the method sparse-margin. It has C,",
+    ),
+    "train iris.csv m.slim --target label --C -1": (
+        2,
+        "C of SparseLargeMarginClassifier must be a finite number above 0.",
+    ),
+    "train iris.csv m.slim --target label --gamma wide": (2, "'wide' is neither a number nor scale or auto."),
+    "train iris.csv m.slim --target label --method svr": (3, "iris.csv: a regression needs numbers for targets. Got "),
+    "train one.csv m.slim --target -1": (3, "one.csv: there must be at least two classes. All targets are 5."),
+    "compress moons.slim small.slim --n-vectors -3": (2, "'-3' is neither a count, such as 40, nor a share"),
+    "compress moons.slim small.slim --n-vectors 1.5": (2, "'1.5' is neither a count, such as 40, nor a share"),
+    "compress moons.slim small.slim --n-vectors few": (2, "'few' is neither a count, such as 40, nor a share"),
+    "export moons.slim papyrus out": (2, "the format must be one of "),
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_end_in_one_sentence(
+    command: Command, iris_files: Any, moons_files: Any, tmp_path: Path, line: str
+) -> None:
+    for name, text in {
+        "empty.csv": "",
+        "header.csv": "sepal_length,sepal_width,petal_length,petal_width\n",
+        "broken.model": "svm_type c_svc\nkernel_type rbf\n",
+        "narrow.csv": "sepal_length,sepal_width,petal_length\n1,2,3\n",
+        "wide.csv": "1,2,3,4\n5,6,7,8\n",
+        "nan.csv": "a,b\n1,2\n3,nan\n",
+        "text.csv": "a,b\n1,2\n3,x\n",
+        "text_labels.csv": "a,b,label\n1,2,no\n3,4,yes\n",
+        "one.csv": "1,2,5\n3,4,5\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "cut.slim").write_bytes((tmp_path / "iris.slim").read_bytes()[:-10])
+    code, sentence = MISTAKES[line]
+    ended = command(*line.split())
+    assert sentence in ended.err
+    assert ended.code == code
+    assert ended.err.startswith("slimsvm: ")
+    assert ended.err.count("\n") == 1
+    assert ended.out == ""
+    failure = json.loads(command(*line.split(), "--json").err) if code != 2 else {"exit_code": 2}
+    assert failure["exit_code"] == code
+
+
+def test_a_defect_is_one_sentence_too(command: Command, moons_files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **options: Any) -> Any:
+        raise RuntimeError("this\nshould not be")
+
+    monkeypatch.setattr("slimsvm.machine.KernelMachine.predict", fail)
+    ended = command("predict", "moons.txt", "moons.slim")
+    assert ended.code == 1
+    assert ended.err == (
+        "slimsvm: RuntimeError: this should not be This is a defect of slimsvm; SLIMSVM_DEBUG=1 shows where.\n"
+    )
+    monkeypatch.setenv("SLIMSVM_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        command("predict", "moons.txt", "moons.slim")

@@ -1,0 +1,103 @@
+"""What only a process of its own can show: imports, pipes, Ctrl-C, memory."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_files import table
+
+from conftest import COMMAND, ENVIRONMENT
+
+Process = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["--help", "compress --help", "predict moons.txt moons.slim", "inspect moons.slim", "export moons.slim x out"],
+)
+def test_scikit_learn_is_not_imported(process: Process, moons_files: Any, line: str) -> None:
+    ended = process(*line.split(), options=("-X", "importtime"))
+    assert ended.code == (2 if "export" in line else 0)
+    imported = {text.split("|")[-1].strip() for text in ended.err.splitlines() if text.startswith("import time:")}
+    assert "click" in imported
+    assert not {name for name in imported if name.split(".")[0] in ("sklearn", "pandas", "matplotlib")}
+
+
+def test_without_click_a_sentence_says_what_to_install(process: Process) -> None:
+    ended = process("--help", options=("-S",))  # without site packages
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "slimsvm: the command line needs click. Install it: pip install 'slimsvm[cli]'\n"
+
+
+def test_completion_of_the_shell(process: Process) -> None:
+    ended = process(_SLIMSVM_COMPLETE="bash_complete", COMP_WORDS="slimsvm e", COMP_CWORD="1")
+    assert ended.out.split() == ["plain,evaluate", "plain,export"]
+
+
+def test_nobody_reads_the_answers(moons_files: Any, tmp_path: Path) -> None:
+    X = moons_files[0]
+    table(tmp_path / "many.csv", np.tile(X, (500, 1)))
+    predict = subprocess.Popen(
+        [*COMMAND, "predict", "many.csv", "moons.slim"], cwd=tmp_path, env=ENVIRONMENT, stdout=-1, stderr=-1
+    )
+    assert predict.stdout is not None
+    assert predict.stderr is not None
+    assert predict.stdout.readline() in (b"1\n", b"-1\n")
+    predict.stdout.close()
+    assert predict.wait(60) == 141
+    assert predict.stderr.read() == b""
+    predict.stderr.close()
+
+
+def test_ctrl_c_while_waiting_for_rows_is_quiet_and_leaves_no_file(moons_files: Any, tmp_path: Path) -> None:
+    for output in ("-", "out.txt"):
+        predict = subprocess.Popen(
+            [*COMMAND, "predict", "-", "moons.slim", output],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdin=-1,
+            stdout=-1,
+            stderr=-1,
+        )
+        assert predict.stdin is not None
+        assert predict.stdout is not None
+        predict.stdin.write(b"1 1:0.5 2:0.5\n")
+        predict.stdin.flush()
+        if output == "-":
+            assert predict.stdout.readline() in (b"1\n", b"-1\n")  # an answer before the next row
+        else:
+            while not list(tmp_path.glob(".out.txt.*")):
+                assert predict.poll() is None
+        predict.send_signal(signal.SIGINT)
+        out, err = predict.communicate(timeout=60)
+        assert predict.returncode == 130
+        assert (out, err.strip()) == (b"", b"")
+    assert not list(tmp_path.glob("*out.txt*"))
+
+
+def test_memory_does_not_grow_with_the_rows(moons_files: Any, tmp_path: Path) -> None:
+    """Peak memory of a stream of rows eight times as long as another's."""
+    block = table(tmp_path / "rows", np.tile(moons_files[0], (100, 1))).read_bytes()
+    peaks = []
+    for n in (3, 24):
+        script = (
+            "import sys, resource\nfrom slimsvm.cli import main\ntry: main()\n"
+            "finally: sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+        )
+        line = [sys.executable, "-c", script, "predict", "-", "moons.slim", "/dev/null"]
+        with subprocess.Popen(line, cwd=tmp_path, env=ENVIRONMENT, stdin=-1, stderr=-1) as predict:
+            assert predict.stdin is not None
+            assert predict.stderr is not None
+            for _ in range(n):
+                predict.stdin.write(block)
+            predict.stdin.close()
+            peaks.append(int(predict.stderr.read()) / 1024)  # MiB on Linux
+    assert max(peaks) < 300
+    assert peaks[1] < peaks[0] + 16
