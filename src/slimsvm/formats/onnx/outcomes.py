@@ -115,7 +115,7 @@ def _sorted_pairs(graph: Graph, answer: Classes, scores: str) -> str:
     k = answer.n_classes
     n_pairs = k * (k - 1) // 2
     # What the answer makes of numbered columns tells where each comes from, and with which sign.
-    numbered = answer._sorted_pairs(np.arange(1.0, n_pairs + 1)[None])[0]
+    numbered = answer.sorted_pairs(np.arange(1.0, n_pairs + 1)[None])[0]
     signs, places = np.sign(numbered), np.abs(numbered).astype(np.int64) - 1
     if (places != np.arange(n_pairs)).any():
         scores = graph.add("Gather", scores, places, axis=1)
