@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UnsupportedModelError,
     )
     from slimsvm.formats import export
+    from slimsvm.formats.scikit_learn import to_sklearn
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.early_exit import add_early_exit
     from slimsvm.methods.growing import GrowingSVC, MultiKernelGrowingSVC
@@ -73,6 +74,7 @@ __all__ = [
     "plot_vectors",
     "save",
     "show_versions",
+    "to_sklearn",
     "wrap",
 ]
 
@@ -88,6 +90,7 @@ _HOMES = {
         "UnsupportedModelError",
     ),
     "formats": ("export",),
+    "formats.scikit_learn": ("to_sklearn",),
     "machine": ("KernelMachine",),
     "methods.mirror": ("MirrorPointClassifier",),
     "methods.early_exit": ("add_early_exit",),
