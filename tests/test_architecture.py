@@ -24,18 +24,22 @@ LAYERS = [
     {"importers"},
     {"estimator"},
     {"methods"},
-    {"compression"},
+    {"compression", "converters"},
     {"cli", "__main__"},
 ]
 MACHINE = set().union(*LAYERS[:4])
-# Beside the layers: what these may import. compression and cli may import formats, plots and optim, methods optim.
+# Beside the layers: what these may import. USERS says who may import them.
 BESIDE = {
     "formats": MACHINE | {"formats"},
     "plots": MACHINE | {"plots"},
     "optim": {"optim", "_core"},
     "_versions": {"_core"},
 }
-USERS = {"formats": {"compression", "cli"}, "plots": {"compression", "cli"}, "optim": {"methods", "compression"}}
+USERS = {
+    "formats": {"compression", "converters", "cli"},
+    "plots": {"compression", "cli"},
+    "optim": {"methods", "compression"},
+}
 MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "cli"}
 SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn"}  # the one format whose files are scikit-learn's objects
 MAY_PRINT = {"cli", "_versions"}

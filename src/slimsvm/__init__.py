@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slimsvm._versions import __version__, show_versions
     from slimsvm.compression import compress
+    from slimsvm.converters import register_skl2onnx
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
     from slimsvm.exceptions import (
         FormatError,
@@ -72,6 +73,7 @@ __all__ = [
     "load",
     "plot_decision",
     "plot_vectors",
+    "register_skl2onnx",
     "save",
     "show_versions",
     "to_sklearn",
@@ -81,6 +83,7 @@ __all__ = [
 _HOMES = {
     "_versions": ("__version__", "show_versions"),
     "compression": ("compress",),
+    "converters": ("register_skl2onnx",),
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
     "exceptions": (
         "FormatError",

@@ -206,5 +206,6 @@ def _couple(graph: Graph, k: int, pair: str, other: str) -> str:
         any_open = g.add("Greater", g.add("ReduceSum", g.cast(is_open), keepdims=0), 0.0)
         return any_open, g.add("Where", is_open, p, P)
 
-    start = graph.add("Add", graph.add("Mul", zero, np.zeros((1, k))), 1.0 / k)
+    # The loop begins from what depends on Q: those who sort nodes by their inputs do not look into bodies.
+    start = graph.add("Add", graph.add("Mul", graph.sum(Q, axis=2, keep=False), 0.0), 1.0 / k)
     return graph.loop(max(100, k), start, step)
