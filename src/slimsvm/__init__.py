@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slimsvm.exceptions import (
         FormatError,
         Interrupted,
+        PromiseError,
         SlowCoreWarning,
         UnsupportedExportError,
         UnsupportedModelError,

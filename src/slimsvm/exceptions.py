@@ -23,3 +23,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, best: object = None) -> None:
         super().__init__("interrupted; `best` of this exception is the best result so far")
         self.best = best
+
+
+class PromiseError(ValueError):
+    """A promise that no machine keeps; `best` is the nearest possible estimator, with a `report_`."""
+
+    def __init__(self, message: str, best: object = None) -> None:
+        super().__init__(message)
+        self.best = best

@@ -1,30 +1,28 @@
-"""The public door: a trained model in, a faster one with the same answers out."""
+"""The public door: a trained model in, a faster one with the same answers out, as small as a promise allows."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_random_state
 
-from slimsvm.estimator import wrap
+from slimsvm.compression.costs import with_a_cost
+from slimsvm.compression.job import Given, Job, Made, metric_name
+from slimsvm.compression.metrics import resolve_metric
+from slimsvm.compression.promises import Promise
+from slimsvm.compression.recipes import METHODS, refitted
+from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
-from slimsvm.exceptions import Interrupted
-from slimsvm.importers import import_model
-from slimsvm.importers.base import Imported
-from slimsvm.importers.terms import training_terms
+from slimsvm.exceptions import Interrupted, PromiseError
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.expansion import expansion_of
-from slimsvm.methods.mirroring import Limit, Mirrored, mirror_machine
-from slimsvm.methods.mirroring import Settings as MirrorSettings
+from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
-from slimsvm.methods.refit import Labelled
-from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
+from slimsvm.methods.sizes import check_distance, resolve_sizes
 
-Method = Literal["auto", "reduced_set", "mirror"]
+Method = Literal["auto", "sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "mirror"]
 
 
 def compress(
@@ -32,8 +30,17 @@ def compress(
     X: Any = None,
     y: Any = None,
     *,
-    method: Method = "auto",
+    max_loss: float | None = None,
+    max_disagreement: float | None = None,
+    max_bytes: int | None = None,
+    max_latency_us: float | None = None,
     n_vectors: Any = None,
+    confidence: float | None = None,
+    metric: Any = None,
+    cv: Any = None,
+    validation: Any = None,
+    groups: Any = None,
+    method: Method = "auto",
     max_distance: float | None = None,
     solver: Solver = "auto",
     init: Init = "auto",
@@ -49,15 +56,11 @@ def compress(
     precision: Precision = "auto",
     **options: Any,
 ) -> Any:
-    """The same model as a fitted estimator that answers faster, with as few vectors as asked for.
+    """The same model as a fitted estimator that answers faster, as small as what may be lost allows.
 
-    Without `n_vectors` and `max_distance` nothing is approximated. With one of them the model's expansion
-    Ψ = Σ_i α_i φ(x_i) in feature space is approximated by few vectors, such that ρ² = ‖Ψ − Ψ′‖² is small (a reduced
-    set; no data are needed). The outputs of a multi-class model share their vectors.
-
-    With labelled data X and y a classifier keeps the vectors that it has or gets, and its coefficients are trained
-    anew for the largest margin on these data (the modified reduced set of Wu, Schölkopf & Bakır 2005), each class
-    against the rest, whatever the parent did. Probabilities of the parent belong to its old scores and are dropped.
+    `max_loss=0.005` gives the smallest machine whose accuracy, on samples that neither it nor the model saw, is at most
+    half a point below the model's. `n_vectors=40` gives the best machine of that size. Without a promise and a size
+    nothing is approximated, and no data are needed.
 
     Parameters
     ----------
@@ -67,25 +70,51 @@ def compress(
         OneVsOneClassifier, FrozenEstimator or search around one; the path of a LIBSVM model file; or a slimsvm
         estimator or KernelMachine.
     X : (N, d) array, CSR matrix or DataFrame, default=None
-        Data for new coefficients, as the model itself takes them: a Pipeline's transformers are applied.
+        Data to train on, best those of the model, as the model itself takes them: a Pipeline's transformers are applied.
     y : (N,) array, default=None
-        Their labels, of all classes of the model.
-    method : {"auto", "reduced_set", "mirror"}, default="auto"
-        "auto" is "reduced_set". "mirror" decides by distances from pairs of mirror points (Chen & Chen 2002), with at
-        most `n_vectors` vectors. It looks for pairs among X, data like the training data, that are right about y, or
-        without y about the model's own answers; it takes n_pairs, preimage, choice, search, n_candidates and
-        n_samples of `MirrorPointClassifier` as further keywords. Those from `max_distance` to `C` are not for it.
+        Their labels, of all classes of the model, or values. Without them the model's own answers serve.
+    max_loss : float, default=None
+        The most that `metric` may be below the model's, on held-out samples. The smallest such machine is returned.
+    max_disagreement : float, default=None
+        The largest share of decisions that may differ from the model's, on held-out samples; needs no labels. (Of a
+        regression: the squared difference, over the variance of the model's answers.)
+    max_bytes : int, default=None
+        The most bytes of the tables of the C export, in float32.
+    max_latency_us : float, default=None
+        The most microseconds of one `predict` of one sample, as measured here and now. Only with it do choices depend
+        on the clock, and may early exit be added.
     n_vectors : int, float or sequence of these, default=None
         The number of vectors, or their share of the model's distinct support vectors. Several sizes give a list of
-        estimators, from one run where the solver is incremental.
+        estimators. Together with a promise it is the most vectors that there may be.
+    confidence : float, default=None
+        Such as 0.95: upper bounds of loss and disagreement at this level must keep the promise, not their estimates.
+    metric : str or callable, default=None
+        A scorer of scikit-learn ("balanced_accuracy", "roc_auc", "r2", …) or scorer(estimator, X, y), of which more is
+        better. By default accuracy, R² of a regression, and agreement with y, or the model, of one-class machines.
+    cv : int, splitter or iterable, default=None
+        The folds that are held out, 5 by default: in each the model is fitted anew with its own parameters. A number
+        means shuffled folds, stratified for classes.
+    validation : (X_val, y_val), default=None
+        In place of folds, data that the model never saw; the only way for models that cannot be fitted anew, such as a
+        file. y_val may be None if `max_disagreement` is all that is promised.
+    groups : (N,) array, default=None
+        Samples of a group are never divided between folds.
+    method : str, default="auto"
+        "sparse_margin": vectors placed where the margin on the data is largest; "reduced_set": where they stand for the
+        model's expansion best, without data; "reduced_set+refit": the same, with coefficients of the largest margin;
+        "selection": some of the support vectors; "growing": hard samples, added step by step; "auto": the best of these,
+        by trials on part of the data. "mirror": pairs of mirror points (Chen & Chen 2002), with n_pairs, preimage,
+        choice, search, n_candidates and n_samples of `MirrorPointClassifier` as further keywords.
     max_distance : float, default=None
-        In place of n_vectors, the largest ρ²/‖Ψ‖² allowed; the smallest size that keeps to it is found.
+        In place of a size, the largest ρ²/‖Ψ‖² allowed of a reduced set, Ψ being the model's expansion in feature space;
+        the smallest size that keeps to it is found, without data.
     solver : {"auto", "lbfgs", "irprop", "fixed_point", "merge", "select"}, default="auto"
-        How vectors are found. "lbfgs": all at once, by L-BFGS with the coefficients eliminated. "irprop" and
+        How the vectors of a reduced set are found. "lbfgs": all at once, with the coefficients eliminated. "irprop" and
         "fixed_point": one by one, each where it explains most of what is left (Suttorp & Igel 2007). "merge": support
         vectors are merged in pairs. "select": a subset of the support vectors, greedily, which works for every kernel
         and keeps sparse vectors sparse. "auto": "select" for kernels without a gradient and for sparse vectors, else
-        "lbfgs". A linear kernel needs no more vectors than outputs, whatever the solver.
+        "lbfgs". A linear kernel needs no more vectors than outputs, whatever the solver. With solver, init, refine or
+        n_init named, "auto" is a reduced set.
     init : {"auto", "random", "alpha", "kernel_kmeans", "weighted_kmeans"}, default="auto"
         Where "irprop", "fixed_point" and "lbfgs" start from: at support vectors drawn in the proportion of the classes,
         or by |α|; at the centres of kernel k-means, or of k-means weighted by |α|. "auto": weighted k-means for
@@ -94,14 +123,14 @@ def compress(
         Whether "irprop", "fixed_point" and "merge" end with a descent on all vectors: by L-BFGS (True), or by the
         paper's 100 steps of iRprop+ on vectors and coefficients.
     n_init : int, default=1
-        Runs from different starts, of which the best is kept.
+        Runs of a reduced set from different starts, of which the best is kept.
     C : float, default=None
-        With X and y, what a unit of slack costs (the hinge loss, as in SVC); by default the C of the model, which must
-        be given where it has none (a file, a KernelMachine, NuSVC). The model's `class_weight` goes with it.
+        What a unit of slack costs in training, as in SVC; by default the C of the model, and where it has none (a file,
+        a KernelMachine, NuSVC) that of a small cross-validation. The model's `class_weight` goes with it.
     sample_weight : (N,) array, default=None
-        Weights of the samples of X; those of weight zero are left out.
+        Weights of the samples of X, in training and in what is estimated; those of weight zero are left out.
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts: the same seed gives the same machine.
+        The same seed gives the same machine, for any n_jobs.
     verbose : int, default=0
         Whether progress is logged: 1 once a second, 2 everything.
     fold : bool, default=False
@@ -110,7 +139,7 @@ def compress(
     n_features : int, default=None
         Of a LIBSVM model file, the width of the data; by default the largest index in the file.
     n_jobs : int, default=None
-        The number of threads that the estimator predicts with.
+        The number of folds that are worked on at a time, and of threads that the estimator predicts with.
     precision : {"auto", "float32", "float64"}, default="auto"
         What the estimator computes in; "auto" takes float32 for float32 data where rounding is harmless.
 
@@ -118,12 +147,15 @@ def compress(
     -------
     SlimClassifier, SlimRegressor, SlimOutlierDetector or Pipeline
         A Pipeline where transformers stay in front of the machine, with these and the slim estimator as its last step.
-        A list where n_vectors is a sequence. A reduced estimator has `history_`: a dict per step with `n_vectors`,
-        `rho2` and `relative` (ρ² and ρ²/‖Ψ‖²; NaN for more than 20,000 support vectors unless `max_distance` is given),
-        and, where they apply, `n_iter`, `converged`, `stuck` and `refined`.
+        A list where n_vectors is a sequence. A smaller estimator has `report_` (a `Report`: promise, estimate, standard
+        error, method and reason, all that was tried) and `history_`: a dict per step of the method; of a reduced set
+        with `n_vectors`, `rho2` and `relative` (ρ² and ρ²/‖Ψ‖²; NaN for more than 20,000 support vectors unless
+        `max_distance` is given), and, where they apply, `n_iter`, `converged`, `stuck` and `refined`.
 
     Raises
     ------
+    PromiseError
+        Where promises cannot all be kept; it says which, and its `best` is the nearest possible estimator.
     UnsupportedModelError
         For a model that cannot be imported exactly, with the reason.
     NotFittedError
@@ -131,7 +163,7 @@ def compress(
     FormatError
         For a LIBSVM model file that is damaged, with the line and the reason.
     Interrupted
-        A KeyboardInterrupt whose `best` is the best estimator so far, or None. Its coefficients are not refitted.
+        A KeyboardInterrupt whose `best` is the best estimator so far, or None.
 
     Examples
     --------
@@ -143,119 +175,123 @@ def compress(
     >>> slim = compress(svc)
     >>> bool((slim.predict(X) == svc.predict(X)).all())
     True
-    >>> small = compress(svc, n_vectors=8, random_state=0)
-    >>> small.n_vectors_, bool(small.score(X, y) > 0.95)
-    (8, True)
+    >>> small = compress(svc, X, y, max_loss=0.01, random_state=0)
+    >>> small.report_.estimate <= 0.01, small.n_vectors_ < svc.n_support_.sum() / 4
+    (True, True)
     """
     settings = Settings(solver, init, refine, n_init)
     settings.check("compress")
-    if n_vectors is not None and max_distance is not None:
-        raise ValueError("compress takes n_vectors or max_distance, not both: either the size or the loss is given.")
-    if method not in get_args(Method):
-        raise ValueError(f"method of compress must be 'auto', 'reduced_set' or 'mirror'. Got {method!r}.")
-    if method != "mirror" and options:
-        raise TypeError(f"compress got an unexpected keyword argument {next(iter(options))!r}.")
-    imported = import_model(model, fold=fold, n_features=n_features)
+    _check_method(method, options)
+    promised = Promise(max_loss, max_disagreement, max_bytes, max_latency_us, None, confidence)
+    _check_evidence(promised, n_vectors, max_distance, cv, validation, groups, metric)
+    source = Source.of(model, X, y, C=C, sample_weight=sample_weight, fold=fold, n_features=n_features)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    exact = n_vectors is None and max_distance is None and not promised.as_dict()
+    if source.samples is not None:
+        source = with_a_cost(source, rng)
 
-    def finished(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
-        slim = wrap(machine, n_jobs=n_jobs, precision=precision)
-        if history is not None:
-            slim.history_ = history
-        return _with_steps(imported, slim)
+    def finished(machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
+        return _finished(source, machine, history, report, n_jobs=n_jobs, precision=precision)
 
-    if method == "mirror":
-        if max_distance is not None or C is not None:
-            raise ValueError("max_distance and C of compress are not for method='mirror'. Leave them out.")
-        try:
-            mirrored = _mirrored(imported, X, y, sample_weight, n_vectors, options, rng, verbose)
-        except Interrupted as stop:
-            found: Any = stop.best
-            raise Interrupted(found and finished(found.machine, found.history)) from None
-        made = [finished(one.machine, one.history) for one in mirrored]
-        return made if np.ndim(n_vectors) else made[0]
-    data = _labelled(model, imported, X, y, C, sample_weight)
-
-    def refitted(machine: KernelMachine, history: list[dict[str, Any]] | None = None) -> Any:
-        try:
-            return finished(machine if data is None else data.refit(machine), history)
-        except KeyboardInterrupt:
-            raise Interrupted(finished(machine, history)) from None
-
-    if n_vectors is None and max_distance is None:
-        return refitted(imported.machine)
-    target = expansion_of(imported.machine)
-    distance = None if max_distance is None else check_distance(max_distance, "compress")
-    sizes = None if n_vectors is None else resolve_sizes(n_vectors, target.n_points, "compress")
-    try:
-        reduced = reduce_machine(
-            imported.machine, sizes, settings, rng, max_distance=distance, verbose=verbose, target=target
+    if max_distance is not None or exact:
+        return _without_promise(source, settings, max_distance, method, rng, verbose, finished)
+    named = settings != Settings() and method == "auto"
+    method = ("reduced_set" if source.untaught else "reduced_set+refit") if named else method
+    sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
+    if sizes is not None and promised.as_dict():
+        if np.ndim(n_vectors):
+            raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
+        promised = replace(promised, n_vectors=sizes[0])
+    with Progress("compress", verbose) as progress:
+        job = Job(
+            Given(model, X, y, cv, validation, groups, sample_weight, fold),
+            source,
+            promised,
+            method,
+            scorer=resolve_metric(metric, source.machine.answer, "compress"),
+            metric=metric_name(metric, source),
+            settings=settings,
+            options=options,
+            seed=int(rng.integers(2**31)),
+            n_jobs=n_jobs,
+            progress=progress,
         )
-    except Interrupted as stop:
-        best: Any = stop.best
-        raise Interrupted(best and finished(best.machine, best.history)) from None
-    slims = [refitted(one.machine, one.history) for one in reduced]
+        try:
+            job.gather()
+            made = [job.within()] if promised.as_dict() else [job.of_size(m) for m in sizes or ()]
+        except PromiseError as error:
+            best: Any = error.best
+            error.best = finished(best.machine, best.history, best.report)
+            raise
+        except KeyboardInterrupt as stop:
+            left = job.so_far(stop)
+            raise Interrupted(left and finished(left)) from None
+    slims = [_of(one, finished) for one in made]
     return slims if np.ndim(n_vectors) else slims[0]
 
 
-def _labelled(model: Any, imported: Imported, X: Any, y: Any, C: Any, sample_weight: Any) -> Labelled | None:
-    """The data for a refit, through the steps in front of the machine; None where there are none."""
-    if X is None:
-        for name, value in (("y", y), ("C", C), ("sample_weight", sample_weight)):
-            if value is not None:
-                raise ValueError(f"{name} of compress goes with X, the data of a refit. Pass X too, or neither.")
-        return None
-    if y is None:
-        raise ValueError("X of compress needs y beside it: coefficients are refitted on labels. Pass both or neither.")
-    X = _through_steps(imported, X)
-    terms = training_terms(model)
-    terms = terms if C is None else replace(terms, C=C)
-    return Labelled.check(imported.machine, X, y, sample_weight, terms, "compress")
+def _of(made: Made, finished: Any) -> Any:
+    return finished(made.machine, made.history, made.report)
 
 
-def _mirrored(
-    imported: Imported,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    n_vectors: Any,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-    verbose: int,
-) -> list[Mirrored]:
-    """The imported machine by mirror points, found among data that first pass the steps before it."""
-    machine = imported.machine
-    if X is None:
-        raise ValueError("method='mirror' of compress needs X, data like those that the model was trained on.")
-    limits = None
-    if n_vectors is not None:
-        wanted = n_vectors if np.ndim(n_vectors) else [n_vectors]
-        if not len(wanted):
-            raise ValueError(f"n_vectors of compress must hold at least one size. Got {n_vectors!r}.")
-        sizes = [resolve_size(one, machine.n_vectors, "compress") for one in wanted]
-        options = {"n_pairs": None, **options, "n_vectors": max(sizes)}
-        limits = [Limit(options["n_pairs"], size) for size in sizes]
-    unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
-    if unknown:
-        raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
-    settings = MirrorSettings(**options)
-    settings.check("compress")
-    X = check_array(_through_steps(imported, X), accept_sparse="csr", dtype=np.float64)
-    if X.shape[1] != machine.n_features:
-        raise ValueError(f"X of compress must have {machine.n_features} columns, as the model has. Got {X.shape[1]}.")
-    y = None if y is None else column_or_1d(y)
-    weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-    return mirror_machine(machine, X, y, weights, settings, rng, limits=limits, verbose=verbose)
+def _finished(source: Source, machine: KernelMachine, history: Any, report: Any, **options: Any) -> Any:
+    """A machine as an estimator behind the source's steps, with its history and report."""
+    model = source.finished(machine, **options)
+    for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
+        if history is not None:
+            one.history_ = history
+        if report is not None:
+            one.report_ = report
+    return model
 
 
-def _through_steps(imported: Imported, X: Any) -> Any:
-    """Data as they come out of the steps in front of the machine."""
-    for _, step in imported.steps:
-        X = step.transform(X) if hasattr(step, "transform") else X
-    return X
+def _without_promise(
+    source: Source, settings: Settings, max_distance: Any, method: str, rng: np.random.Generator, verbose: int,
+    finished: Any,
+) -> Any:  # fmt: skip
+    """The model as it is, or its reduced set within a distance; with data, coefficients are those of the margin."""
+    taught = source.samples is not None and method != "reduced_set"
+    if taught and source.untaught:
+        raise ValueError(
+            f"compress with X refits coefficients for the margin, which {source.untaught}. Leave X and y out."
+        )
+    machine, history = source.machine, None
+    if max_distance is not None:
+        distance = check_distance(max_distance, "compress")
+        try:
+            (found,) = reduce_machine(
+                machine, None, settings, rng, max_distance=distance, verbose=verbose, target=source.target
+            )
+        except Interrupted as stop:
+            best: Any = stop.best
+            raise Interrupted(best and finished(best.machine, best.history)) from None
+        machine, history = found.machine, found.history
+    try:
+        return finished(refitted(source, machine) if taught else machine, history)
+    except KeyboardInterrupt:
+        raise Interrupted(finished(machine, history)) from None
 
 
-def _with_steps(imported: Imported, slim: Any) -> Any:
-    if not imported.steps:
-        return slim
-    return Pipeline([*imported.steps, (imported.name, slim)])
+def _check_method(method: Any, options: dict[str, Any]) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method of compress must be one of {', '.join(map(repr, METHODS))}. Got {method!r}.")
+    if method != "mirror" and options:
+        raise TypeError(f"compress got an unexpected keyword argument {next(iter(options))!r}.")
+
+
+def _check_evidence(
+    promise: Promise, n_vectors: Any, max_distance: Any, cv: Any, validation: Any, groups: Any, metric: Any
+) -> None:
+    """Refuse what does not go together."""
+    if max_distance is not None and (n_vectors is not None or promise.as_dict()):
+        raise ValueError(
+            "compress takes max_distance alone: with n_vectors or a promise the size is given by these. Leave one out."
+        )
+    if cv is not None and validation is not None:
+        raise ValueError("compress takes cv or validation, not both: either folds are held out or other data.")
+    if groups is not None and validation is not None:
+        raise ValueError("groups of compress go with cv: validation data are held out as they are. Leave one out.")
+    asked = n_vectors is not None or bool(promise.as_dict())
+    for name, value in (("cv", cv), ("validation", validation), ("groups", groups), ("metric", metric)):
+        if value is not None and not asked:
+            raise ValueError(f"{name} of compress goes with a promise, such as max_loss=0.005, or with n_vectors.")

@@ -34,13 +34,15 @@ from slimsvm.methods.sparse_search import DEAR, descend, descend_in_batches, wor
 from slimsvm.methods.starts import k_means
 from slimsvm.methods.stochastic import Plan
 from slimsvm.methods.training import kernel_parameters
-from slimsvm.optim import calm_blas
+from slimsvm.optim import Result, calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 EXACT_WORK = 3e9  # N m² q up to which the hinge loss is solved exactly; beyond that it is squared, which is much faster
-ITERATIONS = 100  # of L-BFGS on the margin
-TOLERANCE = 1e-4  # of the margin that an iteration must gain
+ITERATIONS = 60  # of L-BFGS on the margin
+TOLERANCE = 1e-3  # of the margin that an iteration must gain
 STEPS = 1500  # of mini-batches
+BATCH = 256  # samples in each of these
+CHEAP = 5e6  # N m (q m + d), the work of a step up to which the margin search starts from several places
 CLUSTERED = 20  # samples per centre that k-means looks at, and 2,000 at least
 REDUCED_WORK = 2e9  # N_SV m d up to which the margin search starts at the reduced set, beyond that at k-means
 WIDE = 1024  # features of sparse data beyond which moved vectors, which are dense, would be too large
@@ -82,6 +84,11 @@ class Workshop:
         if key not in self._made:
             self._made[key] = self._make(recipe, int(m))
         return self._made[key]
+
+    @property
+    def made(self) -> list[KernelMachine]:
+        """All machines so far, the last one last."""
+        return list(self._made.values())
 
     def history(self, recipe: str, m: int) -> list[dict[str, Any]]:
         """The steps that led to a machine: a list of dicts whose keys depend on the recipe."""
@@ -178,39 +185,57 @@ class RefittedReducedSet(Recipe):
 
 
 class _Margin(Maker):
-    """Vectors that start at the reduced set, or at k-means of the data, and move to where the margin is largest.
+    """Vectors that start at the reduced set, at k-means of the data or at a smaller machine, and move to where the
+    margin is largest; of several starts, where these are cheap, the best.
 
     They move by the squared hinge, which is several times faster and leads to vectors as good; the coefficients on them
     are then those of the parent's own loss, where these are not dear.
     """
 
+    def __init__(self, shop: Workshop, rng: np.random.Generator) -> None:
+        super().__init__(shop, rng)
+        self._found: dict[int, FloatArray] = {}
+
     def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
+        lesson = self.source.lesson
+        m = min(m, lesson.points.n_points, self.source.n_vectors)
+        with calm_blas(float(m) * np.prod(lesson.points.X.shape)), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what the machine is worth is measured
+            runs = [self._moved(start) for start in self._starts(m)]
+            Z, history = min(runs, key=lambda run: run[0].value)
+            fit = lesson.fit(Z.x, loss_for(self.source, m), LOOSE)
+        self._found[m] = Z.x
+        return lesson.taught(lesson.points.away(Z.x), fit), history
+
+    def _moved(self, start: FloatArray) -> tuple[Result, list[dict[str, Any]]]:
         lesson, history = self.source.lesson, list[dict[str, Any]]()
         points, problem = lesson.points, lesson.problem
-        m = min(m, points.n_points, self.source.n_vectors)
-        work = work_of_a_step(points, problem, m)
-        with calm_blas(float(m) * np.prod(points.X.shape)), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # what the machine is worth is measured
-            start = self._start(m)
-            loss: Loss = "hinge" if isinstance(self.source.machine.answer, Inlier) else "squared_hinge"
-            told: Any = {"history": history, "progress": self.shop.progress}
-            if work > DEAR:
-                plan = Plan(max(1, -(-STEPS * 256 // points.n_points)))
-                found = descend_in_batches(points, problem, start, loss, plan, self.rng, **told)
-            else:
-                found = descend(points, problem, start, loss, max_iter=ITERATIONS, tol=TOLERANCE, **told)
-            fit = lesson.fit(found.x, loss_for(self.source, m), LOOSE)
-        return lesson.taught(points.away(found.x), fit), history
+        loss: Loss = "hinge" if isinstance(self.source.machine.answer, Inlier) else "squared_hinge"
+        told: Any = {"history": history, "progress": self.shop.progress}
+        if work_of_a_step(points, problem, len(start)) > DEAR:
+            plan = Plan(max(1, -(-STEPS * BATCH // points.n_points)), BATCH)
+            return descend_in_batches(points, problem, start, loss, plan, self.rng, **told), history
+        return descend(points, problem, start, loss, max_iter=ITERATIONS, tol=TOLERANCE, **told), history
 
-    def _start(self, m: int) -> FloatArray:
+    def _starts(self, m: int) -> list[FloatArray]:
+        """Where vectors start: three places where searches are cheap, else one."""
         source, lesson = self.source, self.source.lesson
-        points = lesson.points
-        if float(source.n_vectors) * m * points.X.shape[1] * source.target.n_outputs < REDUCED_WORK:
-            Z = np.asarray(dense(lesson.near(self.shop.machine("reduced_set", m).points)), dtype=np.float64)
-            if len(Z) == m:
-                return Z
+        starts = []
+        if float(source.n_vectors) * m * lesson.points.X.shape[1] * source.target.n_outputs < REDUCED_WORK:
+            starts.append(np.asarray(dense(lesson.near(self.shop.machine("reduced_set", m).points)), dtype=np.float64))
+        smaller = [size for size in self._found if size < m]
+        many = work_of_a_step(lesson.points, lesson.problem, m) < CHEAP
+        if not starts or many:
+            starts.append(self._centres(m))
+        if smaller and many:
+            Z = self._found[max(smaller)]
+            starts.append(np.vstack([Z, self._centres(m - len(Z))]))
+        return starts
+
+    def _centres(self, m: int) -> FloatArray:
+        points, costs = self.source.lesson.points, self.source.lesson.costs
         chosen = self.rng.permutation(points.n_points)[: max(2000, CLUSTERED * m)]
-        return k_means(points.X[chosen], lesson.costs[chosen], m, self.rng)
+        return k_means(points.X[chosen], costs[chosen], m, self.rng)
 
 
 class SparseMargin(Recipe):

@@ -99,7 +99,7 @@ class Source:
             return Lesson.of_one_class(self.machine, samples.X, float(terms.nu or 0.5), samples.weights)
         if isinstance(self.machine.answer, Value):
             return Lesson.of_values(
-                self.machine, samples.X, samples.y, self._epsilon, float(terms.C or 1) * samples.weights
+                self.machine, samples.X, samples.y, self.epsilon, float(terms.C or 1) * samples.weights
             )
         return Lesson.of_classes(self.machine, samples.X, samples.y, self.costs)
 
@@ -111,7 +111,7 @@ class Source:
         return sample_costs(float(self.terms.C or 1.0), X, y, self.terms.class_weight, weights)
 
     @property
-    def _epsilon(self) -> float:
+    def epsilon(self) -> float:
         """ε as the model has it; of NuSVR, what leaves the share ν of the samples outside."""
         terms, samples = self.terms, self.samples
         if terms.epsilon is not None or samples is None:

@@ -1,0 +1,135 @@
+"""`method="auto"`: the recipe is chosen by trials, not by a table.
+
+Every recipe that applies makes machines of a few sizes from part of the data, and these are judged on another part. The
+choice is the recipe with the lowest mean loss; among those within a standard error of it, the one that comes first in
+`RECIPES`. No clock enters, so that the same seed gives the same machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+from slimsvm.answers import Inlier, Value
+from slimsvm.compression.evidence import Evidence, Finding, Fold
+from slimsvm.compression.metrics import Scorer
+from slimsvm.compression.recipes import RECIPES, Workshop, applicable
+from slimsvm.compression.source import Source
+from slimsvm.importers import import_model
+from slimsvm.methods.progress import Progress
+from slimsvm.methods.training import kernel_parameters
+
+ROWS = 1500  # to train on in a trial, and as many to judge by; evidence from no more is used as it is
+SHARES = (0.02, 0.05, 0.12)  # of the parent's vectors: the sizes of trials where the size is to be found
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The recipe chosen, why, and the findings of all trials."""
+
+    method: str
+    reason: str
+    findings: tuple[Finding, ...] = ()
+
+
+def choose(
+    source: Source, evidence: Evidence | None, sizes: Sequence[int], *, by: str, scorer: Scorer | None, seed: int,
+    progress: Progress,
+) -> Trial:  # fmt: skip
+    """The best recipe at the sizes, by "loss" or "disagreement" on the evidence, or on a part of the data."""
+    against = applicable(source)
+    names = [name for name, reason in against.items() if not reason]
+    if not names:
+        raise ValueError(f"compress knows no way to make this model smaller: {next(iter(against.values()))}")
+    if source.samples is None and evidence is None:
+        return Trial("reduced_set", "no data were given, and the reduced set needs none")
+    if len(names) == 1:
+        return Trial(names[0], "no other method applies: " + _listed(against))
+    trial, where = _trial(source, evidence, scorer, seed, progress)
+    if trial is None:
+        return Trial("reduced_set", "the data are too few for trials")
+    findings = []
+    for name in names:
+        for m in sizes:
+            findings.append(trial.find(name, m))
+            figure = _figure(findings[-1], by)
+            progress.tell("trial of %s with %d vectors: %s %.4f", name, m, by, figure.value, always=True)
+    return _best(names, findings, by, where, against)
+
+
+def trial_sizes(n_vectors: int, most: int) -> list[int]:
+    """Sizes for trials where the size is yet to be found."""
+    return sorted({int(np.clip(round(share * n_vectors), 2, max(most, 1))) for share in SHARES})
+
+
+def _best(names: list[str], findings: list[Finding], by: str, where: str, against: dict[str, str]) -> Trial:
+    sizes = sorted({finding.n_vectors for finding in findings})
+    mean = {name: float(np.mean([_figure(f, by).value for f in findings if f.method == name])) for name in names}
+    lowest = min(names, key=lambda name: mean[name])
+    error = float(np.mean([_figure(f, by).error for f in findings if f.method == lowest])) / np.sqrt(len(sizes))
+    method = next(name for name in names if mean[name] <= mean[lowest] + error)
+    shown = ", ".join(f"{name} {mean[name]:.4f}" for name in sorted(names, key=lambda name: mean[name]))
+    left_out = _listed(against)
+    reason = (
+        f"mean {by} at {', '.join(map(str, sizes))} vectors on {where}: {shown}"
+        + (f"; the first of those within a standard error of {error:.4f} of the lowest" if method != lowest else "")
+        + (f". Not tried: {left_out}" if left_out else "")
+    )
+    return Trial(method, reason, tuple(findings))
+
+
+def _figure(finding: Finding, by: str) -> Any:
+    return finding.disagreement if by == "disagreement" or finding.loss is None else finding.loss
+
+
+def _listed(against: dict[str, str]) -> str:
+    return "; ".join(f"{name} {reason}" for name, reason in against.items() if reason)
+
+
+def _trial(
+    source: Source, evidence: Evidence | None, scorer: Scorer | None, seed: int, progress: Progress
+) -> tuple[Evidence | None, str]:
+    """Where trials are made: on the evidence itself where that is small, else on a part of the data."""
+    samples = source.samples
+    if evidence is not None and (samples is None or len(samples) <= 2 * ROWS):
+        return evidence, f"{evidence.n_samples} held-out samples"
+    assert samples is not None
+    rng = np.random.default_rng([seed, len(RECIPES)])
+    order = rng.permutation(len(samples))
+    train = order[: min(ROWS, (4 * len(order)) // 5)]
+    test = order[len(train) : len(train) + ROWS]
+    part = _smaller(source, train)
+    if part is None or not len(test):
+        return None, ""
+    fold = Fold.of(Workshop(part, seed, progress=progress), replace(samples.some(test), given=True))
+    return (
+        Evidence([fold], scorer, refits=False, n_jobs=None, progress=Progress("trial", 0)),
+        f"{len(test)} samples, after training on {len(train)}",
+    )
+
+
+def _smaller(source: Source, rows: Any) -> Source | None:
+    """The source on part of its data: a parent of the same kernel and terms, or the parent where these are unknown."""
+    assert source.samples is not None
+    samples, machine, terms = source.samples.some(rows), source.machine, source.terms
+    svm: Any = None
+    if not source.untaught:
+        kernel = kernel_parameters(machine.kernel)
+        if isinstance(machine.answer, Inlier):
+            svm = OneClassSVM(nu=float(terms.nu or 0.5), **kernel)
+        elif isinstance(machine.answer, Value):
+            svm = SVR(C=float(terms.C or 1.0), epsilon=source.epsilon, **kernel)
+        else:
+            if len(np.unique(samples.y)) < len(machine.classes):
+                return None
+            svm = SVC(C=float(terms.C or 1.0), class_weight=terms.class_weight, **kernel)
+    if svm is None or machine.kernel.name not in ("rbf", "linear", "poly", "sigmoid"):
+        return replace(source, samples=samples)
+    X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
+    svm.fit(X, samples.y, sample_weight=samples.weights)
+    own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
+    return Source(replace(source.imported, machine=own), samples, terms)

@@ -1,0 +1,272 @@
+"""Evidence: small machines and their parents, judged on samples that neither saw.
+
+Either on folds of the data, in each of which the parent is refitted with its own parameters; or on validation data that
+the parent never saw. A promise that only concerns agreement with the parent needs no labels and no refit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+from threadpoolctl import threadpool_limits
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Classes, Value
+from slimsvm.compression.metrics import Figure, Held, Judged, Scorer, disagreement, held, loss
+from slimsvm.compression.recipes import Workshop
+from slimsvm.compression.source import Samples, Source, checked_samples
+from slimsvm.estimator import Prefit
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.progress import Progress
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A workshop, whose parent and data know nothing of these samples, and the parent's answers to them."""
+
+    shop: Workshop
+    X: Any
+    y: NDArray[Any] | None
+    weights: FloatArray
+    parent: Held
+
+    @staticmethod
+    def of(shop: Workshop, samples: Samples) -> Fold:
+        """Samples held out from a workshop."""
+        y = samples.y if samples.given else None
+        return Fold(shop, samples.X, y, samples.weights, held(shop.source.machine, samples.X))
+
+    def judged(self, recipe: str, m: int) -> Judged:
+        """The answers of a small machine beside the parent's."""
+        small = self.shop.machine(recipe, m)
+        return Judged(self.parent, held(small, self.X), self.y, self.weights)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a recipe came to at a size: vectors, loss by the metric (None without labels) and disagreement."""
+
+    method: str
+    n_vectors: int
+    loss: Figure | None
+    disagreement: Figure
+
+
+class Evidence:
+    """Folds, and what was found on them, kept by recipe and size.
+
+    Parameters
+    ----------
+    folds : the held-out parts.
+    scorer : of the loss; None compares answers sample by sample.
+    refits : whether the machine to return is another one than those judged, which is so for folds.
+    n_jobs : folds that are worked on at a time, by threads.
+    """
+
+    def __init__(
+        self, folds: list[Fold], scorer: Scorer | None, *, refits: bool, n_jobs: int | None, progress: Progress
+    ) -> None:
+        self.folds, self.scorer, self.refits, self.n_jobs = folds, scorer, refits, n_jobs
+        self.progress = progress
+        self.found: dict[tuple[str, int], Finding] = {}
+
+    @property
+    def n_samples(self) -> int:
+        """Held-out samples, all told."""
+        return sum(len(fold.weights) for fold in self.folds)
+
+    @property
+    def more(self) -> float:
+        """n/n′, with n′ the samples of a training part (Nadeau & Bengio 2003), or n where the machine judged stays."""
+        if not self.refits:
+            return 1.0
+        held_out = np.mean([len(fold.weights) for fold in self.folds])
+        trained = np.mean([len(fold.shop.source.samples or ()) or self.n_samples for fold in self.folds])
+        return float(len(self.folds) * held_out / max(trained, 1.0))
+
+    def find(self, recipe: str, m: int, *, folds: slice = slice(None)) -> Finding:
+        """What the recipe comes to at a size; on some of the folds only, it is not kept."""
+        key, some = (recipe, int(m)), self.folds[folds]
+        if key in self.found:
+            return self.found[key]
+        finding = self._judge(recipe, int(m), some)
+        if len(some) == len(self.folds):
+            self.found[key] = finding
+            self._tell(finding)
+        return finding
+
+    def _judge(self, recipe: str, m: int, folds: list[Fold]) -> Finding:
+        jobs = self.n_jobs if len(folds) > 1 else 1
+        # One thread for each fold's products, whatever n_jobs: their sums would have another order with more.
+        with threadpool_limits(1 if len(self.folds) > 1 else None, user_api="blas"):
+            parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in folds)
+        known = all(part.y is not None for part in parts)
+        error = self.more if self.refits else 0.0
+        lost = loss(parts, self.scorer, self.more) if known or self.scorer is None else None
+        figures = [None if one is None else _widened(one, error) for one in (lost, disagreement(parts, self.more))]
+        assert figures[1] is not None
+        return Finding(recipe, m, figures[0], figures[1])
+
+    def _tell(self, finding: Finding) -> None:
+        shown = finding.loss or finding.disagreement
+        what = "loss" if finding.loss else "disagreement"
+        told = "%s with %d vectors: %s %.4f ± %.4f"
+        self.progress.tell(told, finding.method, finding.n_vectors, what, shown.value, shown.error, always=True)
+
+
+def _widened(figure: Figure, more: float) -> Figure:
+    """A figure of machines that stand for another one, trained on other samples: its error has their part too."""
+    return replace(figure, error=figure.error * float(np.sqrt(1.0 + more)))
+
+
+def on_validation(
+    shop: Workshop, validation: Any, scorer: Scorer | None, needs_labels: bool, **options: Any
+) -> Evidence:
+    """Evidence from data that the parent never saw."""
+    pair = isinstance(validation, (tuple, list)) and len(validation) == 2
+    if not pair:
+        raise ValueError("validation of compress must be a pair (X_val, y_val); y_val may be None without max_loss.")
+    X, y = validation
+    if y is None and needs_labels:
+        raise ValueError("validation of compress needs y_val, the labels, for max_loss. max_disagreement needs none.")
+    samples = checked_samples(shop.source.imported, X, y, None, "compress (validation)", all_classes=False)
+    return Evidence([Fold.of(shop, samples)], scorer, refits=False, **options)
+
+
+def without_refits(source: Source, shop_of: Any, cv: Any, seed: int, scorer: Scorer | None, **options: Any) -> Evidence:
+    """Evidence of agreement with the parent as it is, on folds of X."""
+    samples = source.samples
+    assert samples is not None
+    folds = []
+    splitter = _splitter(cv, None, samples.y, source, seed)
+    for number, (train, test) in enumerate(_splits(splitter, samples.X, samples.y, None)):
+        part = replace(source, samples=samples.some(train))
+        folds.append(Fold.of(shop_of(part, number), replace(samples.some(test), given=False)))
+    return Evidence(folds, scorer, refits=True, **options)
+
+
+def on_folds(
+    model: Any,
+    X: Any,
+    y: Any,
+    source: Source,
+    shop_of: Any,
+    *,
+    cv: Any,
+    groups: Any,
+    sample_weight: Any,
+    scorer: Scorer | None,
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress,
+    fold: bool = False,
+) -> Evidence:
+    """Evidence from folds of X and y, the parent refitted in each."""
+    refittable = require_refittable(model)
+    y = None if y is None else np.asarray(y)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    splits = list(_splits(_splitter(cv, groups, y, source, seed), X, y, groups))
+
+    def one(number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Fold | None:
+        part = {"sample_weight": None if weights is None else weights[train]}
+        labels = None if y is None else y[train]
+        parent = _fitted(refittable, _safe_indexing(X, train), labels, part["sample_weight"])
+        own = Source.of(parent, _safe_indexing(X, train), labels, C=_own_C(source, parent), fold=fold, **part)
+        held_out = None if weights is None else weights[test]
+        if held_out is not None and not held_out.any():
+            return None
+        samples = _held_out(own, _safe_indexing(X, test), None if y is None else y[test], held_out)
+        progress.tell("parent of fold %d of %d, %d vectors", number + 1, len(splits), own.machine.n_vectors)
+        return Fold.of(shop_of(own, number), samples)
+
+    with threadpool_limits(1, user_api="blas"):
+        made = Parallel(n_jobs, prefer="threads")(delayed(one)(i, *split) for i, split in enumerate(splits))
+    folds = [fold for fold in made if fold is not None]
+    if not folds:
+        raise ValueError("sample_weight of compress must not be zero for every sample that a fold holds out.")
+    return Evidence(folds, scorer, refits=True, n_jobs=n_jobs, progress=progress)
+
+
+def _held_out(own: Source, X: Any, y: Any, weights: Any) -> Samples:
+    """Held-out samples; a class that the fold's parent has not met is wrong for parent and small machine alike."""
+    samples = checked_samples(own.imported, X, None, weights, "compress")
+    if y is None:
+        return samples
+    y = y if weights is None else y[np.asarray(weights) > 0]
+    return replace(samples, y=np.asarray(y), given=True)
+
+
+def _own_C(source: Source, parent: Any) -> float | None:
+    """The cost that the user gave, or that was found, where the parent itself names none."""
+    own = source.terms.C
+    return None if own is None or getattr(parent, "C", None) == own else own
+
+
+def require_refittable(model: Any) -> Any:
+    """The model to clone and fit in each fold; a search's best one."""
+    best = getattr(model, "best_estimator_", model)
+    if isinstance(best, (str, KernelMachine, Prefit)) or not hasattr(best, "fit") or not hasattr(best, "get_params"):
+        raise ValueError(
+            f"cv of compress refits the model in each fold, and {_named(model)} cannot be refitted. Pass "
+            f"validation=(X_val, y_val), data that the model never saw."
+        )
+    if type(best).__name__ == "FrozenEstimator":
+        raise ValueError(
+            "cv of compress refits the model in each fold, and a FrozenEstimator stays as it is. Pass the model inside "
+            "it, or validation=(X_val, y_val), data that it never saw."
+        )
+    return best
+
+
+def _named(model: Any) -> str:
+    return (
+        "a LIBSVM model file" if isinstance(model, str) or hasattr(model, "__fspath__") else f"a {type(model).__name__}"
+    )
+
+
+def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """A clone of the model, fitted; probabilities, which take SVC five fits more, are left out."""
+    fresh = clone(model)
+    last = {name: False for name in fresh.get_params() if name.split("__")[-1] == "probability"}
+    fresh.set_params(**last)
+    options = {} if sample_weight is None else {_weight_name(fresh): sample_weight}
+    return fresh.fit(X, y, **options) if y is not None else fresh.fit(X, **options)
+
+
+def _weight_name(model: Any) -> str:
+    """The parameter of `fit` that takes weights; in a Pipeline, the one of its last step."""
+    steps = getattr(model, "steps", None)
+    return f"{steps[-1][0]}__{_weight_name(steps[-1][1])}" if steps else "sample_weight"
+
+
+def _splitter(cv: Any, groups: Any, y: Any, source: Source, seed: int) -> Any:
+    """A number of folds as a shuffled splitter, stratified for classes, that keeps groups together."""
+    classes = isinstance(source.machine.answer, Classes)
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"cv of compress must be at least 2 folds. Got {cv!r}.")
+        if groups is not None:
+            return StratifiedGroupKFold(cv, shuffle=True, random_state=seed) if classes else GroupKFold(cv)
+        return (StratifiedKFold if classes else KFold)(cv, shuffle=True, random_state=seed)
+    return check_cv(cv, None if isinstance(source.machine.answer, Value) else y, classifier=classes)
+
+
+def _splits(splitter: Any, X: Any, y: Any, groups: Any) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    n = _num_samples(X)
+    if groups is not None and _num_samples(groups) != n:
+        raise ValueError(
+            f"groups of compress must name a group for each of the {n} samples. Got {_num_samples(groups)}."
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield from splitter.split(np.zeros(n), y, groups)

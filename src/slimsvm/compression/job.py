@@ -1,0 +1,329 @@
+"""One call of `compress` that makes a machine smaller: evidence, method, size, machine, report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.answers import Inlier, Value
+from slimsvm.compression.auto import Trial, choose, trial_sizes
+from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validation, require_refittable, without_refits
+from slimsvm.compression.metrics import Scorer
+from slimsvm.compression.promises import Promise, largest_size, latency_us
+from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
+from slimsvm.compression.report import Report
+from slimsvm.compression.search import Choice, Search, ladder
+from slimsvm.compression.source import Source
+from slimsvm.exceptions import PromiseError
+from slimsvm.formats.c import table_bytes
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.progress import Progress
+from slimsvm.methods.reduction import Settings
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave as evidence, as it was given."""
+
+    model: Any
+    X: Any
+    y: Any
+    cv: Any
+    validation: Any
+    groups: Any
+    sample_weight: Any
+    fold: bool
+
+
+@dataclass
+class Made:
+    """A machine with the report of how it was made."""
+
+    machine: KernelMachine
+    report: Report
+    history: list[dict[str, Any]]
+
+
+class Job:
+    """Evidence and workshop of one source, from which machines of promised or given sizes are made."""
+
+    def __init__(
+        self,
+        given: Given,
+        source: Source,
+        promise: Promise,
+        method: str,
+        *,
+        scorer: Scorer | None,
+        metric: str,
+        settings: Settings,
+        options: dict[str, Any],
+        seed: int,
+        n_jobs: int | None,
+        progress: Progress,
+    ) -> None:
+        self.given, self.source, self.promise, self.method = given, source, promise, method
+        self.scorer, self.metric, self.seed, self.n_jobs, self.progress = scorer, metric, seed, n_jobs, progress
+        self._settings, self._options = settings, options
+        self.shop = self._shop(source, FOLDS)
+        self.evidence: Evidence | None = None
+        self._trials: tuple[Finding, ...] = ()
+
+    def _shop(self, source: Source, number: int) -> Workshop:
+        seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
+        return Workshop(source, seed, settings=self._settings, options=self._options, progress=self.progress)
+
+    def gather(self) -> None:
+        """Hold samples out, as the user said, or as the promise needs it."""
+        given, promise = self.given, self.promise
+        told: Any = {"scorer": self.scorer, "n_jobs": self.n_jobs, "progress": self.progress}
+        if given.validation is not None:
+            self.evidence = on_validation(self.shop, given.validation, needs_labels=self._needs_labels, **told)
+            return
+        if given.cv is None and not promise.limits:
+            return
+        if given.X is None or (given.y is None and self._needs_labels):
+            what = "X" if given.X is None else "y"
+            raise ValueError(
+                f"{_first(promise)} of compress is judged on data that are held out: {what} is missing. Pass X and y, "
+                f"of which folds are held out, or validation=(X_val, y_val)."
+            )
+        cv = FOLDS if given.cv is None else given.cv
+        if self._refits:
+            self.evidence = on_folds(
+                given.model,
+                given.X,
+                given.y,
+                self.source,
+                self._shop,
+                cv=cv,
+                groups=given.groups,
+                sample_weight=given.sample_weight,
+                seed=self.seed % 2**31,
+                fold=given.fold,
+                **told,
+            )
+        else:
+            self.evidence = without_refits(self.source, self._shop, cv, self.seed % 2**31, **told)
+
+    @property
+    def _needs_labels(self) -> bool:
+        one_class = isinstance(self.source.machine.answer, Inlier)
+        return self.promise.max_loss is not None and not (one_class and self.scorer is None)
+
+    @property
+    def _refits(self) -> bool:
+        """Whether folds have parents of their own: always for a loss, and where the model allows it for agreement."""
+        supervised = not isinstance(self.source.machine.answer, Inlier)
+        if self.promise.max_loss is not None or (supervised and self.given.y is not None):
+            try:
+                require_refittable(self.given.model)
+            except ValueError:
+                if self.promise.max_loss is not None or self.given.cv is not None:
+                    raise
+                return False
+            return True
+        return False
+
+    def of_size(self, m: int) -> Made:
+        """The machine of m vectors."""
+        trial = self.chosen([m])
+        machine = self._final(trial.method, m)
+        found = None
+        if self.evidence is not None:
+            finding = self.evidence.find(trial.method, m)
+            found = Choice(m, True, finding.loss, finding.disagreement)
+        return self._made(machine, trial, found, m)
+
+    def chosen(self, sizes: list[int]) -> Trial:
+        """The recipe for these sizes: the one named, or by trials."""
+        if self.method != "auto":
+            reason = RECIPES[self.method].reason_against(self.source)
+            if reason:
+                raise ValueError(f"method={self.method!r} of compress {reason}.")
+            return Trial(self.method, "it was asked for")
+        by = "disagreement" if self.promise.max_loss is None and self.promise.max_disagreement is not None else "loss"
+        trial = choose(
+            self.source, self.evidence, sizes, by=by, scorer=self.scorer, seed=self.seed, progress=self.progress
+        )
+        self._trials = trial.findings
+        self.progress.tell("method %s: %s", trial.method, trial.reason, always=True)
+        return trial
+
+    def within(self) -> Made:
+        """The smallest machine that keeps the promise, or, where that has costs only, the largest."""
+        n = self.source.n_vectors
+        most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
+        trial = self.chosen(trial_sizes(n, most))
+        most = largest_size(self.source, self.promise, self._pairs(trial.method))
+        if most < 1:
+            self._refuse_costs()
+        if not self.promise.limits:
+            return self._within_costs(trial, most)
+        assert self.evidence is not None
+        sizes = ladder(most)
+        search = Search(self.evidence, trial.method, self.promise, sizes, n)
+        choice = search.run(self._first_rung(trial, sizes))
+        if choice.n_vectors >= n:
+            trial = replace(trial, reason=f"nothing smaller keeps the promise. {trial.method}: {trial.reason}")
+        machine = self._final(trial.method, choice.n_vectors)
+        made = self._made(machine, trial, choice, choice.n_vectors)
+        if not choice.kept:
+            self._refuse_loss(made, most)
+        return self._within_latency(made, trial)
+
+    def so_far(self, stop: KeyboardInterrupt) -> KernelMachine | None:
+        """What there is when the work is interrupted: the best machine so far, with folds one of the first of them."""
+        best = getattr(stop, "best", None)
+        if isinstance(best, KernelMachine):
+            return best
+        shops = [self.shop] if self.evidence is None else [self.shop, self.evidence.folds[0].shop]
+        made = [machine for shop in shops for machine in shop.made]
+        return made[-1] if made else None
+
+    def _first_rung(self, trial: Trial, sizes: list[int]) -> int:
+        """Where the search begins: at the smallest size whose trial keeps the promise."""
+        own = [finding for finding in trial.findings if finding.method == trial.method]
+        if not own:
+            return int(np.searchsorted(sizes, max(4, sizes[-1] // 32)))
+        kept = self.promise.kept(own)
+        good = next((f.n_vectors for f, one in zip(own, kept, strict=True) if one), own[-1].n_vectors)
+        return int(np.searchsorted(sizes, good))
+
+    def _pairs(self, method: str) -> bool:
+        """Whether machines of a recipe score pairs of classes: refitted ones do not."""
+        kept = method == "reduced_set" or (method == "selection" and bool(self.source.untaught))
+        return kept and self.source.machine.head.gives_pairs
+
+    def _final(self, method: str, m: int) -> KernelMachine:
+        """The machine to return: the parent's own vectors, each once, where m is as many as it has."""
+        return self.shop.machine("reduced_set" if m >= self.source.n_vectors else method, m)
+
+    def _within_costs(self, trial: Trial, most: int) -> Made:
+        """The largest machine whose own costs, and not only those of its like, are as promised."""
+        limit, m = self.promise.max_bytes, most
+        machine = self._final(trial.method, m)
+        while limit is not None and table_bytes(machine) > limit and m > 1:
+            m = min(m - 1, int(m * limit / table_bytes(machine)))
+            machine = self._final(trial.method, max(m, 1))
+        found = None
+        if self.evidence is not None:
+            finding = self.evidence.find(trial.method, m)
+            found = Choice(m, True, finding.loss, finding.disagreement)
+        return self._within_latency(self._made(machine, trial, found, m), trial)
+
+    def _within_latency(self, made: Made, trial: Trial) -> Made:
+        """The same machine; with early exit where only that is as fast as promised, and as good."""
+        limit, report = self.promise.max_latency_us, made.report
+        if self.promise.max_bytes is not None and (report.n_bytes or 0) > self.promise.max_bytes:
+            self._refuse_loss(made, report.n_vectors)
+        if limit is None or (report.latency_us or 0.0) <= limit:
+            return made
+        staged = self._staged(made, trial)
+        if staged is not None and (staged.report.latency_us or 0.0) <= limit:
+            return staged
+        raise PromiseError(
+            f"max_latency_us={limit:g} of compress cannot be kept: the nearest machine has {report.n_vectors} vectors "
+            f"and takes {report.latency_us:.3g} µs. `best` of this error is that machine.",
+            made,
+        )
+
+    def _staged(self, made: Made, trial: Trial) -> Made | None:
+        """The machine with early exit, if it keeps the losses promised."""
+        if (
+            made.machine.head.name != "linear"
+            or self.source.samples is None
+            or not hasattr(made.machine.answer, "labels")
+        ):
+            return None
+        name, m = trial.method + EARLY_EXIT, made.report.n_vectors
+        found = None
+        if self.evidence is not None and self.promise.limits:
+            finding = self.evidence.find(name, m)
+            if not self.promise.kept([finding])[0]:
+                return None
+            found = Choice(m, True, finding.loss, finding.disagreement)
+        reason = f"early exit on top, for the latency promised; {trial.reason}"
+        return self._made(self.shop.machine(name, m), replace(trial, method=name, reason=reason), found, m)
+
+    def _made(self, machine: KernelMachine, trial: Trial, found: Choice | None, m: int) -> Made:
+        promise, evidence = self.promise, self.evidence
+        lost = None if found is None else found.loss
+        rows = self.source.samples.X if self.source.samples is not None else np.zeros((1, machine.n_features))
+        report = Report(
+            promise.as_dict(),
+            trial.method,
+            trial.reason,
+            machine.n_vectors,
+            self.source.n_vectors,
+            self.metric,
+            estimate=None if lost is None else lost.value,
+            standard_error=None if lost is None else lost.spread,
+            bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),
+            disagreement=None if found is None else found.disagreement.value,
+            disagreement_error=None if found is None else found.disagreement.spread,
+            evidence="nothing was held out" if evidence is None else _described(evidence, self.given),
+            tried=self._tried(),
+            n_bytes=None if promise.max_bytes is None else table_bytes(machine),
+            latency_us=None if promise.max_latency_us is None else latency_us(machine, rows),
+        )
+        return Made(machine, report, self.shop.history(trial.method, m))
+
+    def _tried(self) -> list[dict[str, Any]]:
+        """Every machine that was judged."""
+        own = list(self.evidence.found.values()) if self.evidence is not None else []
+        trials = [finding for finding in self._trials if finding not in own]
+        return [_row(finding, trial=True) for finding in trials] + [_row(finding, trial=False) for finding in own]
+
+    def _refuse_costs(self) -> None:
+        costs = ", ".join(f"{k}={v}" for k, v in self.promise.as_dict().items() if k in ("max_bytes", "max_latency_us"))
+        smallest = self._made(self._final(self.chosen([1]).method, 1), Trial("reduced_set", ""), None, 1)
+        raise PromiseError(
+            f"{costs} of compress cannot be kept: a single vector takes {smallest.report.n_bytes or '?'} bytes and "
+            f"{smallest.report.latency_us or float('nan'):.3g} µs. `best` of this error is that machine.",
+            smallest,
+        )
+
+    def _refuse_loss(self, made: Made, most: int) -> None:
+        promise, report = self.promise, made.report
+        quality = ", ".join(f"max_{name}={limit:g}" for name, limit in promise.limits.items())
+        costs = ", ".join(f"{k}={v}" for k, v in promise.as_dict().items() if k not in ("max_loss", "max_disagreement"))
+        shown = report.estimate if "loss" in promise.limits else report.disagreement
+        error = report.standard_error if "loss" in promise.limits else report.disagreement_error
+        raise PromiseError(
+            f"{quality} of compress cannot be kept with {costs}: that leaves {most} vectors, and the nearest machine, "
+            f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}. `best` of this error is that machine.",
+            made,
+        )
+
+
+def _row(finding: Finding, trial: bool) -> dict[str, Any]:
+    return {
+        "method": finding.method,
+        "n_vectors": finding.n_vectors,
+        "loss": None if finding.loss is None else finding.loss.value,
+        "loss_error": None if finding.loss is None else finding.loss.spread,
+        "disagreement": finding.disagreement.value,
+        "trial": trial,
+    }
+
+
+def _first(promise: Promise) -> str:
+    return next((f"max_{name}" for name in promise.limits), "cv")
+
+
+def _described(evidence: Evidence, given: Given) -> str:
+    if given.validation is not None:
+        return f"{evidence.n_samples} validation samples"
+    return f"{len(evidence.folds)} folds of {evidence.n_samples} samples"
+
+
+def metric_name(metric: Any, source: Source) -> str:
+    """What the loss is measured by, in a word."""
+    if metric is None:
+        return "r2" if isinstance(source.machine.answer, Value) else "accuracy"
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)

@@ -1,0 +1,192 @@
+"""How much a small machine loses against its parent, on the same held-out samples, and how sure that is.
+
+Accuracy is compared sample by sample: d_i = (parent right) − (small right), loss = Σ w_i d_i / Σ w_i. Any other metric
+is a scorer of scikit-learn on all held-out answers, with a standard error by the jackknife over blocks of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+from sklearn.metrics._scorer import _BaseScorer
+from sklearn.utils.metaestimators import available_if
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Answer, Classes, Inlier, Value
+from slimsvm.estimator import wrap
+from slimsvm.machine import KernelMachine
+
+BLOCKS = 20  # that the jackknife leaves out, one after another
+Scorer = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An estimate, its standard error, and `spread`: the standard error of what as many new samples would show."""
+
+    value: float
+    error: float
+    spread: float
+
+    def bound(self, z: float) -> float:
+        """The estimate plus z standard errors."""
+        return self.value + z * self.error
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The answers of one held-out part: parent and small machine, labels (None where there are none) and weights."""
+
+    parent: Held
+    small: Held
+    y: NDArray[Any] | None
+    weights: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+
+class Held(BaseEstimator):  # type: ignore[misc]
+    """A machine whose answers to held-out samples are computed once, and asked for by row: X is the row numbers (n,).
+
+    Scorers take it for the estimator that it stands for.
+    """
+
+    def __init__(self, machine: KernelMachine, data: Any, n_jobs: int | None = None) -> None:
+        self.machine, self.data, self.n_jobs = machine, data, n_jobs
+        self._known: dict[str, NDArray[Any]] = {}
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The machine's classes."""
+        return self.machine.classes
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Answers."""
+        return self._of("predict", rows)
+
+    def _of(self, name: str, rows: Any) -> NDArray[Any]:
+        if name not in self._known:
+            self._known[name] = np.asarray(getattr(self.machine, name)(self.data, self.n_jobs))
+        return np.asarray(self._known[name][np.asarray(rows)])
+
+    def all(self) -> NDArray[Any]:
+        """All answers."""
+        return self.predict(np.arange(self.data.shape[0]))
+
+
+class _HeldClassifier(ClassifierMixin, Held):  # type: ignore[misc]
+    def decision_function(self, rows: Any) -> NDArray[Any]:
+        return self._of("decision", rows)
+
+    @available_if(lambda self: self.machine.calibration is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Any) -> NDArray[Any]:
+        return self._of("predict_proba", rows)
+
+
+class _HeldRegressor(RegressorMixin, Held):  # type: ignore[misc]
+    pass
+
+
+class _HeldDetector(OutlierMixin, Held):  # type: ignore[misc]
+    def decision_function(self, rows: Any) -> NDArray[Any]:
+        return self._of("decision", rows)
+
+
+def held(machine: KernelMachine, data: Any, n_jobs: int | None = None) -> Held:
+    """The machine's answers to held-out data, by row."""
+    kinds: dict[type[Answer], type[Held]] = {Classes: _HeldClassifier, Value: _HeldRegressor, Inlier: _HeldDetector}
+    return kinds[type(machine.answer)](machine, data, n_jobs)
+
+
+def resolve_metric(metric: Any, answer: Answer, whose: str) -> Scorer | None:
+    """A scorer, or None for what is compared sample by sample: accuracy, or agreement of one-class answers."""
+    if metric is None:
+        return get_scorer("r2") if isinstance(answer, Value) else None  # type: ignore[no-any-return]
+    if isinstance(metric, str) and metric == "accuracy" and not isinstance(answer, Value):
+        return None
+    if callable(metric):
+        return metric  # type: ignore[no-any-return]
+    try:
+        return get_scorer(metric)  # type: ignore[no-any-return]
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"metric of {whose} must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'roc_auc', "
+            f"or a scorer(estimator, X, y). Got {metric!r}."
+        ) from None
+
+
+def disagreement(parts: Sequence[Judged], more: float) -> Figure:
+    """The share of decisions that differ from the parent's; of values, the squared difference over their variance."""
+    differ, weights = [], np.concatenate([part.weights for part in parts])
+    for part in parts:
+        parent, small = part.parent.all(), part.small.all()
+        if isinstance(part.parent.machine.answer, Value):
+            differ.append((parent - small) ** 2 / max(float(np.var(parent)), np.finfo(float).tiny))
+        else:
+            differ.append((parent != small).astype(np.float64))
+    return _mean(np.concatenate(differ), weights, more)
+
+
+def loss(parts: Sequence[Judged], scorer: Scorer | None, more: float) -> Figure:
+    """What the small machine loses. `more` is n/n′: the spread is of the estimate from n samples and n′ new ones."""
+    if scorer is None:
+        return _mean(np.concatenate([_right(part) for part in parts]), np.concatenate([p.weights for p in parts]), more)
+    whole = _score_loss(parts, scorer, None)
+    n_blocks = min(BLOCKS, *(len(part) for part in parts))
+    without = np.array([_score_loss(parts, scorer, (block, n_blocks)) for block in range(n_blocks)])
+    error = float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
+    return Figure(whole, error, error * float(np.sqrt(1.0 + more)))
+
+
+def _right(part: Judged) -> FloatArray:
+    """d_i of a part; one-class answers without labels are right where they are the parent's."""
+    parent, small = part.parent.all(), part.small.all()
+    y = parent if part.y is None else part.y
+    return (parent == y).astype(np.float64) - (small == y)
+
+
+def _mean(d: FloatArray, weights: FloatArray, more: float) -> Figure:
+    """The weighted mean of d with its standard error; one sample in n that differs is assumed beyond those seen."""
+    total = weights.sum()
+    n = total**2 / np.sum(weights**2)  # as many samples of equal weight
+    value = float(np.sum(weights * d) / total)
+    variance = float(np.sum(weights * d**2) / total) + 1.0 / n - value**2
+    error = float(np.sqrt(max(variance, 0.0) / n))
+    return Figure(value, error, error * float(np.sqrt(1.0 + more)))
+
+
+def _score_loss(parts: Sequence[Judged], scorer: Scorer, without: tuple[int, int] | None) -> float:
+    """The loss by a scorer, part by part, each weighing as many samples as it has; `without` one block of so many."""
+    total = weight = 0.0
+    for part in parts:
+        rows = np.arange(len(part))
+        if without is not None:
+            rows = rows[rows % without[1] != without[0]]
+        share = float(part.weights[rows].sum())
+        total += share * (_score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer))
+        weight += share
+    return total / weight
+
+
+def _score(model: Held, part: Judged, rows: NDArray[np.intp], scorer: Scorer) -> float:
+    assert part.y is not None
+    even = np.ptp(part.weights) == 0
+    try:
+        stored = isinstance(scorer, _BaseScorer)  # others may look at the samples themselves
+        asked = (model, rows) if stored else (wrap(model.machine), model.data[rows])
+        score = scorer(*asked, part.y[rows], **({} if even else {"sample_weight": part.weights[rows]}))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"metric of compress could not be computed on {len(rows)} held-out samples: {error}. A metric needs what "
+            f"it reads (predict, decision_function, or probabilities that the machines have), and enough samples."
+        ) from error
+    if not np.isfinite(score):
+        raise ValueError(f"metric of compress is {score} on {len(rows)} held-out samples. Hold out more of them.")
+    return float(score)
