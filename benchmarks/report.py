@@ -152,10 +152,15 @@ def targets(rows: list[Row], limits: dict[str, Limit], overhead: dict[str, Timin
 
 def report_targets(reached: list[Target], quick: bool) -> None:
     """Print each target with its figure."""
-    print("\nTargets" + (", which the short runs on small problems say little of" if quick else ""))
+    print("\n".join(target_lines(reached, quick)))
+
+
+def target_lines(reached: list[Target], quick: bool) -> Iterator[str]:
+    """Each target with its figure, as lines."""
+    yield "\nTargets" + (", which the short runs on small problems say little of" if quick else "")
     for target in reached:
-        print(f"  {'met   ' if target.met else 'MISSED'}  {target.what:<75}  {target.figure:>10}")
-    print(f"\n{sum(target.met for target in reached)} of {len(reached)} targets met")
+        yield f"  {'met   ' if target.met else 'MISSED'}  {target.what:<75}  {target.figure:>10}"
+    yield f"\n{sum(target.met for target in reached)} of {len(reached)} targets met"
 
 
 def batch_targets(rows: list[Row], limits: dict[str, Limit], own: Row) -> Iterator[Target]:

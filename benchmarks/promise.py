@@ -1,0 +1,212 @@
+"""Does compress(max_loss=0.005) keep what it says? Estimated and kept loss on data that nobody saw, set by set.
+
+In every repeat an SVC is trained on a new split, compressed, and both are tested on the untouched part. Small sets are
+judged by five folds within the training part; large ones (a parent on 5,000 rows or more) by rows that were held out
+before the parent was trained, and once more by folds. Rows go to promise.csv as they are made, and a run that was
+stopped goes on; the table and the verdicts go to promise.txt. See README.md in this folder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
+
+# isort: split
+
+import numpy as np
+from report import Target, target_lines
+from sets import FOLDS, GENERATED, SETS, Sample, Set, chosen
+from sklearn.svm import SVC
+
+import slimsvm
+from tables import Row, read_csv
+
+MAX_LOSS = 0.005
+HELD_OUT, BY_FOLDS = "validation", "folds"
+MOST_TIME = {HELD_OUT: 3.0, BY_FOLDS: 12.0}  # times the training of the parent
+MEDIAN_COMPRESSION, LEAST_COMPRESSION = 20.0, 10.0
+HONEST = 0.9  # share of the runs in which the kept loss is within two standard errors of the estimate
+CACHE = 1000  # MB that the SVC may hold of its kernel matrix
+FOLD_REPEATS = 1  # of large sets
+
+
+def main() -> None:
+    """Run what is missing, then tell."""
+    parser = argument_parser(__doc__, "promise")
+    parser.add_argument("--evidence", choices=(HELD_OUT, BY_FOLDS), help="for the large sets, one of the two only")
+    options = parser.parse_args()
+    path = options.output / "promise.csv"
+    failed = 0
+    if not options.draw:
+        tasks = [
+            (one.name, seed, evidence)
+            for one in chosen(options.only, options.quick)
+            for evidence, repeats in plan(one).items()
+            if options.evidence in (None, evidence) or not one.large
+            for seed in range(min(repeats, options.repeats or repeats))
+        ]
+        failed = run_missing(trial, tasks, ("set", "seed", "evidence"), path, options.jobs)
+    rows = read_csv(path)
+    if rows:
+        publish(told(rows, failed), options.output / "promise.txt")
+    raise SystemExit(failed > 0)
+
+
+def plan(one: Set) -> dict[str, int]:
+    """The kinds of evidence that a set is judged by, and how often."""
+    return {HELD_OUT: one.repeats, BY_FOLDS: FOLD_REPEATS} if one.large else {BY_FOLDS: one.repeats}
+
+
+def trial(name: str, seed: int, evidence: str) -> list[Row]:
+    """One split: train, compress, test."""
+    one = (SETS | GENERATED)[name]
+    sample = one.draw(seed)
+    start = time.process_time()
+    svc = SVC(cache_size=CACHE, **one.parameters).fit(sample.X, sample.y)
+    trained = time.process_time()
+    held = {"validation": sample.validation} if evidence == HELD_OUT else {"cv": FOLDS}
+    small = slimsvm.compress(svc, sample.X, sample.y, max_loss=MAX_LOSS, random_state=seed, **held)
+    seconds = {"parent_seconds": trained - start, "compress_seconds": time.process_time() - trained}
+    sizes = {"N": sample.X.shape[0], "d": sample.X.shape[1], "classes": len(svc.classes_), "tested": len(sample.y_test)}
+    return [{"set": name, "seed": seed, "evidence": evidence, **sizes, **outcome(svc, small, sample), **seconds}]
+
+
+def outcome(svc: SVC, small: slimsvm.SlimClassifier, sample: Sample) -> Row:
+    """What was promised, and what became of it on the test part: the paired loss and its standard error."""
+    parent = slimsvm.compress(svc)  # the same labels, sooner
+    answers, expected = small.predict(sample.X_test), parent.predict(sample.X_test)
+    lost = (expected == sample.y_test).astype(float) - (answers == sample.y_test)
+    vectors = len(np.unique(svc.support_))
+    return {
+        "parent_vectors": vectors,
+        "vectors": small.n_vectors_,
+        "compression": vectors / small.n_vectors_,
+        "method": small.report_.method,
+        "estimate": small.report_.estimate,
+        "error": small.report_.standard_error,
+        "kept": float(lost.mean()),
+        "kept_error": float(lost.std(ddof=1) / np.sqrt(len(lost))),
+        "parent_wrong": float(np.mean(expected != sample.y_test)),
+        "agreement": float(np.mean(answers == expected)),
+    }
+
+
+def told(rows: Sequence[Row], failed: int) -> Iterator[str]:
+    """Tables and verdicts."""
+    primary = [row for row in rows if is_primary(row)]
+    yield f"compress(max_loss={MAX_LOSS}): losses in points, mean over repeats; SE: standard error"
+    yield from table(groups(primary))
+    second = [row for row in rows if not is_primary(row)]
+    if second:
+        yield "\nThe large sets by folds"
+        yield from table(groups(second))
+    yield from below(groups(primary))
+    if failed:
+        yield f"\n{failed} runs failed, and are in no figure."
+    yield from states(rows)
+    yield from target_lines(list(targets(rows)), quick=all(row["set"] in GENERATED for row in rows))
+
+
+def is_primary(row: Row) -> bool:
+    """Whether a row counts for the promise: large sets by folds are for the time."""
+    one = (SETS | GENERATED)[row["set"]]
+    return row["evidence"] == (HELD_OUT if one.large else BY_FOLDS)
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by set, in the order of the sets."""
+    found = {name: [row for row in rows if row["set"] == name] for name in (*GENERATED, *SETS)}
+    return {name: some for name, some in found.items() if some}
+
+
+def column(rows: Sequence[Row], key: str) -> list[float]:
+    return [row[key] for row in rows]
+
+
+def median(rows: Sequence[Row], key: str) -> float:
+    return float(np.median(column(rows, key)))
+
+
+def kept(rows: Sequence[Row]) -> tuple[float, float]:
+    """The mean kept loss and its standard error."""
+    return mean_and_error(column(rows, "kept"), column(rows, "kept_error"))
+
+
+def within(rows: Sequence[Row], both: bool) -> float:
+    """The share of runs whose kept loss is within two reported standard errors of the estimate.
+
+    With `both` the error of the test part is added to the reported one, in squares: it is no part of the promise.
+    """
+    hits = [
+        abs(row["kept"] - row["estimate"]) <= 2 * np.hypot(row["error"], both * row["kept_error"]) + 1e-12
+        for row in rows
+    ]
+    return float(np.mean(hits))
+
+
+def time_ratio(rows: Sequence[Row]) -> float:
+    """Compressing in times of training the parent, both in seconds of processor time."""
+    return float(np.median([row["compress_seconds"] / row["parent_seconds"] for row in rows]))
+
+
+def table(found: dict[str, list[Row]]) -> Iterator[str]:
+    """One line for a set."""
+    yield (
+        f"  {'':<18}{'N':>6}{'d':>6}{'cl.':>4}{'runs':>5}{'SVs':>7}{'vectors':>8}{'×':>7}{'wrong %':>9}"
+        f"{'estimate (SE)':>15}{'kept (SE of mean)':>19}{'≤ 2 SE':>8}{'both':>6}{'parent s':>10}{'compress s':>11}"
+        f"{'×':>6}  methods"
+    )
+    for name, rows in found.items():
+        first, (loss, error) = rows[0], kept(rows)
+        estimate = f"{100 * np.mean(column(rows, 'estimate')):.2f} ({100 * np.mean(column(rows, 'error')):.2f})"
+        methods = ", ".join(f"{method} {n}" for method, n in Counter(row["method"] for row in rows).most_common())
+        yield (
+            f"  {name:<18}{first['N']:>6}{first['d']:>6}{first['classes']:>4}{len(rows):>5}"
+            f"{median(rows, 'parent_vectors'):>7.0f}{median(rows, 'vectors'):>8.0f}{median(rows, 'compression'):>7.1f}"
+            f"{100 * np.mean(column(rows, 'parent_wrong')):>9.2f}{estimate:>15}"
+            f"{f'{100 * loss:.2f} ({100 * error:.2f})':>19}{within(rows, False):>8.0%}{within(rows, True):>6.0%}"
+            f"{median(rows, 'parent_seconds'):>10.2f}{median(rows, 'compress_seconds'):>11.2f}{time_ratio(rows):>6.1f}"
+            f"  {methods}"
+        )
+
+
+def below(found: dict[str, list[Row]]) -> Iterator[str]:
+    """The sets that are compressed less than ten times."""
+    few = {name: rows for name, rows in found.items() if median(rows, "compression") < LEAST_COMPRESSION}
+    if few:
+        yield f"\nCompressed less than {LEAST_COMPRESSION:g} times"
+    for name, rows in few.items():
+        sizes = f"{median(rows, 'vectors'):.0f} of {median(rows, 'parent_vectors'):.0f} vectors"
+        yield f"  {name:<18}{sizes}"
+
+
+def targets(rows: Sequence[Row]) -> Iterator[Target]:
+    """Every target, with its figure."""
+    primary = [row for row in rows if is_primary(row)]
+    found = groups(primary)
+    losses = {name: kept(some) for name, some in found.items()}
+    worst = max(losses, key=lambda name: losses[name][0] - 2 * losses[name][1])
+    loss, error = losses[worst]
+    broken = [name for name, (loss, error) in losses.items() if loss > MAX_LOSS + 2 * error]
+    figure = f"{len(losses) - len(broken)} of {len(losses)}; {worst} {100 * loss:.2f} ± {100 * error:.2f}"
+    yield Target(f"mean kept loss at most {100 * MAX_LOSS:g} points + 2 SE on every set", figure, not broken)
+    share = within(primary, both=False)
+    both = f"{share:.1%}; {within(primary, both=True):.1%} with the test part's SE"
+    yield Target(f"kept loss within 2 reported SE of the estimate in {HONEST:.0%} of the runs", both, share >= HONEST)
+    middle = float(np.median([median(some, "compression") for some in found.values()]))
+    what = f"median compression over the sets at least {MEDIAN_COMPRESSION:g} times"
+    yield Target(what, f"{middle:.1f} ×", middle >= MEDIAN_COMPRESSION)
+    for evidence, most in MOST_TIME.items():
+        large = [row for row in rows if row["evidence"] == evidence and row["N"] > 5000]
+        for name, some in groups(large).items():
+            ratio = time_ratio(some)
+            yield Target(
+                f"{name}, {evidence}: in less than {most:g} times the training", f"{ratio:.1f} ×", ratio < most
+            )
+
+
+if __name__ == "__main__":
+    main()
