@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,12 @@ def test_gamma_of_integers_is_that_of_their_floats() -> None:
 
 
 def test_an_unknown_word_for_gamma_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^gamma must be 'scale', 'auto' or a number. Got 'wide'.$"):
-        resolve_gamma("wide", np.ones((2, 2)))
+    for bad in ("wide", None, True, [1.0], np.array([1.0, 2.0])):
+        with pytest.raises(
+            ValueError, match=rf"^gamma must be 'scale', 'auto' or a number. Got {re.escape(repr(bad))}.$"
+        ):
+            resolve_gamma(bad, np.ones((2, 2)))  # type: ignore[arg-type]
+    assert resolve_gamma(np.float32(0.5), np.ones((2, 2))) == resolve_gamma(np.array(0.5)[()], np.ones((2, 2))) == 0.5
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "scale", None, [1, 2]])

@@ -163,6 +163,9 @@ def test_a_one_class_machine_is_mirrored_too() -> None:
     svm = OneClassSVM(nu=0.2, gamma=0.5).fit(X)
     small = slimsvm.compress(svm, X, method="mirror", n_pairs=8, random_state=0)
     assert np.mean(small.predict(X) == svm.predict(X)) > 0.9
+    for y, strange in ((np.where(X[:, 0] > 0, "in", "out"), "'in'"), (X[:, 0] > 0, "False")):
+        with pytest.raises(ValueError, match=rf"^y of compress must hold what .*: -1, 1\. Got {strange}\.$"):
+            slimsvm.compress(svm, X, y, method="mirror", n_pairs=8)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_a_one_class_machine_is_mirrored_too() -> None:
         ({"n_vectors": [1, 8]}, ValueError, "n_vectors of compress must be at least 2, two for each .* Got 1"),
         ({"n_vectors": []}, ValueError, "n_vectors of compress must hold at least one size"),
         ({"colour": "red"}, TypeError, "^compress got an unexpected keyword argument 'colour'"),
-        ({"y": np.full(300, 7)}, ValueError, "must hold the model's classes only. Got"),
+        ({"y": np.full(300, 7)}, ValueError, r"must hold what the model answers with: 0, 1\. Got 7\."),
         ({"y": np.zeros(3)}, ValueError, "must be of one length"),
         ({"X": None}, ValueError, "needs X"),
         ({"C": 1.0}, ValueError, "not for method='mirror'"),

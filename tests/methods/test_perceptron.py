@@ -307,9 +307,11 @@ def test_the_order_of_the_samples_matters_little(moons: Any) -> None:
 
 
 def test_too_few_updates_are_said(moons: Any) -> None:
-    with pytest.warns(ConvergenceWarning, match="made 20 updates and ended with a gap above .* Raise max_iter or tol"):
-        model = small(max_iter=20).fit(*moons)
-    assert model.predict(moons[0]).shape == (300,)
+    for algorithm in ("mdm", "sk"):
+        with pytest.warns(ConvergenceWarning, match="made 20 updates and ended .* Raise max_iter or tol") as caught:
+            model = small(max_iter=20, algorithm=algorithm).fit(*moons)
+        assert ("algorithm='mdm'" in str(caught[0].message)) == (algorithm == "sk")  # no advice that was taken
+        assert model.predict(moons[0]).shape == (300,)
     asked = small(max_iter=20, tol=None, sparsity="none").fit(*moons)  # just as many as asked for: no warning
     assert asked.n_iter_ == 20
 

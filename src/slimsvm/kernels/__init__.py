@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from numbers import Real
 
 import numpy as np
 
@@ -33,12 +34,12 @@ def make_kernel(name: str, *, gamma: float = 1.0, coef0: float = 0.0, degree: fl
 def resolve_gamma(gamma: float | str, X: Matrix) -> float:
     """γ as a number: `"scale"` is 1/(d · Var(X)), `"auto"` is 1/d, as in scikit-learn."""
     n_features = X.shape[1]
+    if isinstance(gamma, Real) and not isinstance(gamma, bool):
+        return float(gamma)
+    if not isinstance(gamma, str) or gamma not in ("scale", "auto"):
+        raise ValueError(f"gamma must be 'scale', 'auto' or a number. Got {gamma!r}.")
     if gamma == "auto":
         return 1.0 / float(n_features)
-    if gamma == "scale":
-        X = X.astype(np.float64, copy=False)
-        variance = float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))
-        return 1.0 / (n_features * variance) if variance != 0 else 1.0
-    if isinstance(gamma, str):
-        raise ValueError(f"gamma must be 'scale', 'auto' or a number. Got {gamma!r}.")
-    return float(gamma)
+    X = X.astype(np.float64, copy=False)
+    variance = float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))
+    return 1.0 / (n_features * variance) if variance != 0 else 1.0

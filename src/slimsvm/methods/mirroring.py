@@ -173,12 +173,11 @@ def _sides(machine: KernelMachine, X: Any, y: NDArray[Any] | None, whose: str) -
     labels = machine.predict(X, n_jobs=-1) if y is None else y
     if len(labels) != X.shape[0]:
         raise ValueError(f"X and y of {whose} must be of one length. Got {X.shape[0]} and {len(labels)}.")
-    if not isinstance(machine.answer, Classes):  # in and out
-        return np.where(np.asarray(labels)[:, None] > 0, 1.0, -1.0)
-    classes = machine.classes
-    unknown = np.setdiff1d(labels, classes)
-    if len(unknown):
-        raise ValueError(f"y of {whose} must hold the model's classes only. Got {unknown[0]!r}.")
+    classes = machine.classes if isinstance(machine.answer, Classes) else np.array([-1, 1])  # out and in
+    unknown = np.setdiff1d(labels, classes).tolist()
+    if unknown:
+        known = ", ".join(map(repr, classes.tolist()))
+        raise ValueError(f"y of {whose} must hold what the model answers with: {known}. Got {unknown[0]!r}.")
     positive = classes[1:] if len(classes) == 2 else classes
     return np.where(np.asarray(labels)[:, None] == positive, 1.0, -1.0)
 

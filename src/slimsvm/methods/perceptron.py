@@ -170,9 +170,10 @@ class PrunedPerceptronClassifier(MachineClassifier):
                 y = task.classes[task.labels]
                 self.machine_ = refit(self.machine_, task.points.given, y, task.costs, "squared_hinge")
         if self.tol is not None and not converged:
+            other = "" if self.algorithm == "mdm" else ", or take algorithm='mdm', which converges faster"
             warnings.warn(
                 f"{type(self).__name__} made {self.max_iter} updates and ended with a gap above tol={self.tol:g} of "
-                f"‖W‖² (see `history_`). Raise max_iter or tol, scale the data, or take algorithm='mdm'.",
+                f"‖W‖² (see `history_`). Raise max_iter or tol, lower C, or scale the data{other}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
