@@ -22,7 +22,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import shared_data
-from tables import Row, read_csv, write_csv
+from tables import Row, read_kept, without_repeats, write_csv
+from tables import read_csv as read_csv
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -132,14 +133,14 @@ def run_set(
 
 
 def keep_set(name: str, rows: Sequence[Row], path: Path, sets: Sequence[str]) -> None:
-    """Rows of one of the sets in place of older ones, in the order of the sets."""
-    others = [row for row in read_csv(path) if row["set"] != name]
-    write_csv(path, sorted([*others, *rows], key=lambda row: list(sets).index(row["set"])))
+    """Rows of one of the sets in place of older ones, in the order of the sets: what `read_kept` reads."""
+    others = [row for row in read_kept(path) if row["set"] != name]
+    write_csv(path, without_repeats(sorted([*others, *rows], key=lambda row: list(sets).index(row["set"]))))
 
 
-def read_results(output: Path) -> list[Row]:
+def read_results(output: Path, read: Callable[[Path], list[Row]] = read_kept) -> list[Row]:
     """The rows of results.csv, of which there must be some."""
-    rows = read_csv(output / "results.csv")
+    rows = read(output / "results.csv")
     if not rows:
         raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,29 @@ def read_csv(path: Path) -> list[Row]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def without_repeats(rows: Iterable[Row]) -> list[Row]:
+    """Rows with nothing in place of values that are those of the row above, which halves a long table."""
+    above: Row = {}
+    short = []
+    for row in rows:
+        told = {key: _text(value) for key, value in row.items()}
+        if "" in told.values():
+            raise ValueError(f"An empty value would be read as the one above it: {row}.")
+        short.append({key: "" if text == above.get(key) else text for key, text in told.items()})
+        above = told
+    return short
+
+
+def read_kept(path: Path) -> list[Row]:
+    """The rows of a table that was written `without_repeats`."""
+    above: Row = {}
+    rows = []
+    for row in read_csv(path):
+        above = {key: above[key] if value == "" else value for key, value in row.items()}
+        rows.append(above)
+    return rows
 
 
 def _text(value: Any) -> Any:

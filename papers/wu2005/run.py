@@ -98,7 +98,7 @@ def write_results(path: Path, rows: list[Row]) -> None:
 
 def draw(output: Path, place: Place) -> None:
     """Everything that is made from results.csv."""
-    rows = common.read_results(output)
+    rows = common.read_results(output, common.read_csv)
     table = summary.summarise(rows, place.smoke)
     common.write_csv(output / "summary.csv", table)
     verdicts = summary.verdicts(rows, table)
