@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import slimsvm
+from oracles.random_machines import random_machine
 from slimsvm import KernelMachine, export
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import FORMATS, Export, Files
-from slimsvm.heads import LinearHead
+from slimsvm.heads import HEADS, LinearHead
 from slimsvm.kernels import Rbf
 
 every_format = pytest.mark.parametrize("format", FORMATS)
@@ -78,6 +79,23 @@ def test_a_failed_write_leaves_the_old_file(
     with pytest.raises(OSError, match="no space"):
         export(machine, format, tmp_path / "model.x")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@every_format
+def test_every_machine_is_written_or_refused_in_a_sentence(format: str) -> None:
+    rng, refused = np.random.default_rng(1), 0
+    for head in HEADS:
+        for kernel in ("linear", "rbf", "laplacian", "poly"):
+            machine = random_machine(rng, head=head, kernel=kernel)
+            try:
+                assert make(format)(machine, "model.x").contents
+            except UnsupportedExportError as error:
+                message, refused = str(error), refused + 1
+            else:
+                continue
+            assert message.endswith(".")
+            assert len(message.split(". ")) > 1, f"{message} does not say what to do"
+    assert refused < 4 * len(HEADS)
 
 
 def test_what_is_no_machine_or_no_format_is_refused(machine: KernelMachine, tmp_path: Path) -> None:

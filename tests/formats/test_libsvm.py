@@ -128,7 +128,7 @@ def test_a_scaler_goes_into_a_range_file(kernel: str, tmp_path: Path) -> None:
         if kernel == "linear":  # becomes part of the vectors
             assert [path.name for path in done.paths] == ["a.model"]
         else:
-            assert sorted(path.name for path in done.paths) == ["a.model", "a.model.range"]
+            assert [path.name for path in done.paths] == ["a.model", "a.model.range"]
             assert any("svm-scale -r a.model.range" in note for note in done.notes)
             data = libsvm_tools.svm_scale(tmp_path / "a.model.range", data)
         printed = np.array([float(line[0]) for line in libsvm_tools.svm_predict(model, data)])
@@ -237,8 +237,17 @@ def test_one_file_per_class(tmp_path: Path) -> None:
     svc = SVC().fit(*load_iris(return_X_y=True))
     with pytest.raises(UnsupportedExportError, match="binary=True writes a file per score"):
         export(slimsvm.compress(svc), "libsvm", tmp_path / "p", binary=True)
-    with pytest.raises(UnsupportedExportError, match="reads them together"):
-        export(replace(machine, calibration=Softmax(1.0)), "libsvm", tmp_path / "p", binary=True)
+    done = export(replace(machine, calibration=Softmax(1.0)), "libsvm", tmp_path / "p", binary=True)
+    assert any("Probabilities are left out" in note for note in done.notes)
+
+
+def test_one_file_per_class_where_probabilities_decide(tmp_path: Path) -> None:
+    machine = replace(iris_machine(), calibration=Sigmoid([-1.0, -0.2, -3.0], [0.4, -0.5, 0.3], decides=True))
+    X = load_iris().data
+    assert (machine.predict(X) != machine.scores(X).argmax(axis=1)).any()
+    paths = export(machine, "libsvm", tmp_path / "iris.model", binary=True).paths
+    scores = np.stack([read_libsvm(path, n_features=4).decision(X) for path in paths], axis=1)
+    assert (scores.argmax(axis=1) == machine.predict(X)).all()
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -197,6 +197,22 @@ def test_input_maps_become_steps_in_front() -> None:
         assert (pickle.loads(pickle.dumps(made)).predict(X) == parent.predict(X)).all()
 
 
+def test_the_last_step_of_a_pipeline_is_replaced() -> None:
+    X, y = load_iris(return_X_y=True)
+    small = slimsvm.compress(make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, y), n_vectors=9, random_state=0)
+    made = to_sklearn(small)
+    assert [type(step) for _, step in made.steps] == [StandardScaler, SVC]
+    assert (made.predict(X) == small.predict(X)).all()
+
+
+def test_a_scikit_learn_without_probabilities(monkeypatch: pytest.MonkeyPatch, moons: Any) -> None:
+    machine = slimsvm.compress(SVC(gamma=1.0).fit(*moons), n_vectors=10, random_state=0).machine_
+    monkeypatch.setattr(SVC, "get_params", lambda self, deep=True: {"C": 1.0})
+    with pytest.warns(UserWarning, match="the SVC of this scikit-learn has none"):
+        made = to_sklearn(replace(machine, calibration=Sigmoid([-1.5], [0.3])))
+    assert not hasattr(made, "predict_proba")
+
+
 def test_constant_features_offsets_and_names() -> None:
     rng = np.random.default_rng(0)
     head = LinearHead(rng.normal(size=(4, 1)), [0.2])

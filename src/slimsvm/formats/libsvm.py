@@ -20,7 +20,7 @@ from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.calibration import PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
-from slimsvm.formats.pairwise import Notes, as_libsvm, through_scaling
+from slimsvm.formats.pairwise import Notes, as_libsvm, decided_by_scores, through_scaling, without_stages
 from slimsvm.heads import LinearHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
@@ -60,10 +60,11 @@ def files(machine: KernelMachine, name: str, *, binary: bool = False, scaling: b
     for file, part in parts.items():
         _check_ties(part)
         made = as_libsvm(part, FORM, notes)
+        ranges: dict[str, bytes] = {}
         if made.input_map is not None:
-            contents[f"{name}.range"], made = _scaled(made, made.input_map, f"{name}.range", scaling, notes)
+            ranges[f"{name}.range"], made = _scaled(made, made.input_map, f"{name}.range", scaling, notes)
         labels = _labels(made.answer, notes)
-        contents[file] = "".join(_text(made, labels)).encode("ascii")
+        contents |= {file: "".join(_text(made, labels)).encode("ascii")} | ranges
         facts["n_vectors"] += made.n_vectors
         if labels is not None and not (binary and len(parts) > 1):
             facts["labels"] = dict(zip(labels.tolist(), made.classes.tolist(), strict=True))
@@ -90,10 +91,10 @@ def _check_ties(machine: KernelMachine) -> None:
 
 def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, KernelMachine]:
     """A machine per class or value, by file name; the machine itself where it has one score."""
-    machine = machine.without_early_exit()
-    head, n_scores = machine.head, machine.head.n_scores
-    if n_scores == 1:
+    if machine.head.n_scores == 1:
         return {name: machine}
+    machine = decided_by_scores(without_stages(machine, notes), FORM, notes)
+    head, calibration = machine.head, machine.calibration
     if not isinstance(head, LinearHead):
         raise UnsupportedExportError(
             f"binary=True writes a file per score, and the scores of this machine's {head.name} head are not those of "
@@ -101,25 +102,19 @@ def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, Kern
         )
     answer: Answer = Classes(np.array([-1, 1]), (1, 0)) if isinstance(machine.answer, Classes) else Value()
     path, made = PurePath(name), {}
-    for c in range(n_scores):
-        coef = head.coef[:, c : c + 1]
-        used = np.flatnonzero(coef[:, 0])
-        calibration = machine.calibration
-        if isinstance(calibration, Sigmoid):  # of one class against the rest, before they are scaled to sum to one
-            calibration = Sigmoid(calibration.a[c : c + 1], calibration.b[c : c + 1])
-        elif calibration is not None:
-            raise UnsupportedExportError(
-                f"binary=True writes classes one by one, and a {calibration.name} calibration reads them together. "
-                f"Export dataclasses.replace(machine, calibration=None)."
-            )
+    for c in range(head.n_scores):
+        one = slice(c, c + 1)
+        used = np.flatnonzero(head.coef[:, c])
         made[f"{path.stem}-{c}{path.suffix}"] = replace(
             machine,
             points=machine.points[used],
             gammas=None if machine.gammas is None else machine.gammas[used],
-            head=LinearHead(coef[used], head.intercept[c : c + 1]),
+            head=LinearHead(head.coef[used, one], head.intercept[one]),
             answer=answer,
-            calibration=calibration,
+            calibration=Sigmoid(calibration.a[one], calibration.b[one]) if isinstance(calibration, Sigmoid) else None,
         )
+    if calibration is not None and not isinstance(calibration, Sigmoid):
+        notes.changes.append(f"Probabilities are left out: those of a {calibration.name} calibration read all classes.")
     what = "class" if isinstance(machine.answer, Classes) else "value"
     notes.changes.append(
         f"One file per {what}, numbered from 0"
@@ -161,7 +156,8 @@ def _labels(answer: Answer, notes: Notes) -> NDArray[np.int64] | None:
     values = answer.labels
     if values.dtype.kind in "biuf" and (values == np.trunc(values)).all() and np.abs(values).max() <= LARGEST_LABEL:
         return values.astype(np.int64)
-    shown = ", ".join(f"{i} is {label!r}" for i, label in enumerate(values.tolist()))
+    shown = ", ".join(f"{i} is {label!r}" for i, label in enumerate(values[:10].tolist()))
+    shown += ", …" if len(values) > 10 else ""
     notes.changes.append(f"LIBSVM's labels are integers, so the classes are numbered: {shown}.")
     return np.arange(len(values))
 

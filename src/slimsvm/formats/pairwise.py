@@ -49,13 +49,14 @@ def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
             f"{form} has polynomials of whole degrees, and this machine's is {machine.kernel.degree:g}. Export it to a "
             f"format that has all, such as 'onnx'."
         )
-    machine = _without_stages(machine, notes)
-    machine = _decided_by_scores(machine, form, notes)
+    machine = without_stages(machine, notes)
+    machine = decided_by_scores(machine, form, notes)
     machine = folded(_of_one_width(machine, form))
     return _in_blocks(machine, notes) if isinstance(machine.answer, Classes) else machine
 
 
-def _without_stages(machine: KernelMachine, notes: Notes) -> KernelMachine:
+def without_stages(machine: KernelMachine, notes: Notes) -> KernelMachine:
+    """The last stage of a machine with early exit."""
     if isinstance(machine.head, StagedHead):
         notes.changes.append(
             f"Early exit is left out: every sample is answered by the last stage, with all {machine.n_vectors} vectors."
@@ -63,7 +64,7 @@ def _without_stages(machine: KernelMachine, notes: Notes) -> KernelMachine:
     return machine.without_early_exit()
 
 
-def _decided_by_scores(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
+def decided_by_scores(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
     """The machine whose scores decide, where its probabilities did: P = 1/(1 + exp(a f + b)) rises with −(a f + b)."""
     calibration = machine.calibration
     if calibration is None or not calibration.decides:

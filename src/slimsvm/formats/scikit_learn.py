@@ -41,7 +41,8 @@ def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
 
     Parameters
     ----------
-    model : fitted slimsvm estimator or KernelMachine
+    model : fitted slimsvm estimator, Pipeline that ends in one, or KernelMachine
+        Of a Pipeline the last step is replaced.
     sparse : bool, default=None
         Whether the object holds sparse vectors, and so takes sparse data; scikit-learn's takes them only then. By
         default it does where the machine's own vectors are sparse.
@@ -56,6 +57,9 @@ def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
     UnsupportedExportError
         For what none of them can do, such as a mirror head, with what to do.
     """
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return Pipeline([*model.steps[:-1], (name, to_sklearn(last, sparse=sparse))])
     notes = Notes()
     machine = as_libsvm(_sorted(machine_of(model), notes), "scikit-learn's SVC", notes)
     for change in notes.changes:
@@ -169,6 +173,9 @@ def _every_entry(values: FloatArray, kind: Any) -> Any:
 
 
 def _set_probabilities(made: Any, calibration: PairwiseSigmoid) -> None:
+    if "probability" not in made.get_params():
+        warnings.warn("Probabilities are left out: the SVC of this scikit-learn has none.", UserWarning, stacklevel=4)
+        return
     made.probability = True
     made._effective_probability = True
     made._probA, made._probB = calibration.a.copy(), calibration.b.copy()
