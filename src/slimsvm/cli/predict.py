@@ -119,8 +119,8 @@ class Answering:
             return "".join(
                 output.json_line(dict(zip(("prediction", *extras), row, strict=True))) + "\n" for row in columns
             )
-        if not extras:
-            return "".join(f"{_text(row)}\n" for row in rows)
+        if not extras and answers.ndim == 1:
+            return "\n".join(map(str, rows)) + "\n"
         numbers = [values.reshape(len(rows), -1).tolist() for values in extras.values()]
         return "".join(
             " ".join([_text(row), *(repr(value) for part in parts for value in part)]) + "\n"
