@@ -1,0 +1,134 @@
+"""A LIBSVM model with few vectors in place of the one that svm-train wrote, run by the same svm-predict.
+
+svm-train makes a model file; `slimsvm.compress` reads it, finds few vectors and trains their coefficients on the same
+data; `slimsvm.export` writes a LIBSVM file of these; svm-predict answers the test data with both. Its whole run is
+timed, reading included. Wants svm-train and svm-predict (Debian: libsvm-tools). See README.md in this folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from problems import has_data, load
+from report import Target, duration, introduce, report_targets
+from sklearn.datasets import dump_svmlight_file, make_moons
+
+import slimsvm
+
+ROUNDS = 3  # runs of each svm-predict, in turn; the best counts
+LEAST_RATIO, MOST_LOSS = 20.0, 0.5  # times faster, and points of accuracy
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training and test data, svm-train's cost and width, and the size of the small machine."""
+
+    name: str
+    X: NDArray[Any]
+    y: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+    C: float
+    gamma: float
+    n_vectors: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """Vectors and bytes in the two files, accuracy in %, seconds of svm-predict."""
+
+    problem: str
+    vectors: tuple[int, int]
+    n_bytes: tuple[int, int]
+    accuracy: tuple[float, float]
+    seconds: tuple[float, float]
+
+    @property
+    def ratio(self) -> float:
+        return self.seconds[0] / self.seconds[1]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="generated data only, to see that all works")
+    parser.add_argument("--only", nargs="+", help="names of problems")
+    options = parser.parse_args()
+    introduce(1)
+    print(f"  {'problem':<10}  {'vectors':>15}  {'bytes':>21}  {'accuracy, %':>15}  {'svm-predict':>21}  faster")
+    found = []
+    for problem in [moons()] if options.quick or not has_data() else real_problems():
+        if options.only is None or problem.name in options.only:
+            found.append(measured(problem))
+            print(line(found[-1]), flush=True)
+    report_targets(list(targets(found)), options.quick)
+
+
+def moons() -> Problem:
+    X, y = make_moons(6000, noise=0.3, random_state=0)
+    return Problem("moons", X[:3000], y[:3000], X[3000:], y[3000:], 10.0, 1.0, 10)
+
+
+def real_problems() -> Iterator[Problem]:
+    """spambase (halves, standardised), a9a as it comes, and usps, whose classes share vectors that LIBSVM cannot."""
+    data = load("spambase")
+    X = (data["X"] - data["X"].mean(axis=0)) / data["X"].std(axis=0)
+    yield Problem("spambase", X[::2], data["y"][::2], X[1::2], data["y"][1::2], 10.0, 0.005, 15)
+    for name, C, gamma, size in (("a9a", 1.0, 1 / 123, 50), ("usps", 10.0, 1 / 128, 150)):
+        data = load(name)
+        parts = [
+            data[key].astype(float if key[0] == "X" else int) for key in ("X_train", "y_train", "X_test", "y_test")
+        ]
+        yield Problem(name, *parts, C, gamma, size)
+
+
+def measured(problem: Problem) -> Found:
+    with tempfile.TemporaryDirectory() as folder:
+        train, test, full, small, output = (
+            Path(folder) / name for name in ("train", "test", "full", "small", "output")
+        )
+        dump_svmlight_file(problem.X, problem.y, str(train), zero_based=False)
+        dump_svmlight_file(problem.X_test, problem.y_test, str(test), zero_based=False)
+        options = ["-q", "-m", "500", "-c", repr(problem.C), "-g", repr(problem.gamma)]
+        subprocess.run(["svm-train", *options, train, full], check=True)
+        X = np.asarray(problem.X)
+        made = slimsvm.compress(full, X, problem.y, n_vectors=problem.n_vectors, C=problem.C, random_state=0)
+        done = slimsvm.export(made, "libsvm", small)
+        best, accuracy = [np.inf, np.inf], [0.0, 0.0]
+        for _ in range(ROUNDS):
+            for place, model in enumerate((full, small)):
+                start = time.perf_counter()
+                subprocess.run(["svm-predict", test, model, output], check=True, capture_output=True)
+                best[place] = min(best[place], time.perf_counter() - start)
+                accuracy[place] = 100 * float(np.mean(np.loadtxt(output) == problem.y_test))
+        vectors = slimsvm.compress(full).n_vectors_, done.facts["n_vectors"]
+        sizes = full.stat().st_size, small.stat().st_size
+        return Found(problem.name, vectors, sizes, (accuracy[0], accuracy[1]), (best[0], best[1]))
+
+
+def line(row: Found) -> str:
+    vectors, sizes = (f"{a:,} → {b:,}" for a, b in (row.vectors, row.n_bytes))
+    accuracy = "{:.2f} → {:.2f}".format(*row.accuracy)
+    times = " → ".join(map(duration, row.seconds))
+    return f"  {row.problem:<10}  {vectors:>15}  {sizes:>21}  {accuracy:>15}  {times:>21}  {row.ratio:.1f} ×"
+
+
+def targets(found: list[Found]) -> Iterator[Target]:
+    for row in found:
+        if row.problem == "a9a":
+            loss = row.accuracy[0] - row.accuracy[1]
+            yield Target(f"{row.problem}: svm-predict times faster", f"{row.ratio:.1f}", row.ratio >= LEAST_RATIO)
+            yield Target(f"{row.problem}: points of accuracy lost", f"{loss:.2f}", loss <= MOST_LOSS)
+
+
+if __name__ == "__main__":
+    main()
