@@ -216,6 +216,7 @@ def test_large_tables_are_compared_row_by_row(kernel: Any, head: str) -> None:
     X = np.vstack([random_rows(rng, machine, 5), machine.points[:3]])
     total = np.abs(machine.head.coef).sum()
     assert np.abs(run(machine, X)["scores"] - machine.decision(X)).max() < 1e-9 * total
+    assert run(machine, X[:0])["scores"].shape == (0,)
 
 
 def test_near_a_mirror_point_distances_keep_their_digits() -> None:

@@ -7,6 +7,7 @@ changed its form since, so the graph may also go into a model of a later opset.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,10 @@ class Graph:
         return self.add("Reciprocal", self.add("Add", self.add("Exp", operand), 1.0))
 
     def scan_rows(self, X: Operand, width: int, row: Callable[[Graph, str], str]) -> str:
-        """`row` of each row (width,) of X (n, width), one after another: what one row takes is held once."""
+        """`row` of each row (width,) of X (n, width), one after another: what one row takes is held once.
+
+        ONNX Runtime's Scan fails where there are no rows, so a row of zeros is put behind them and its result dropped.
+        """
         body = Graph(self.dtype, self)
         x, out = self._name("row"), self._name("row_out")
         body.give(row(body, x), out)
@@ -110,7 +114,9 @@ class Graph:
             [helper.make_tensor_value_info(x, self.float_type, [width])],
             [helper.make_tensor_value_info(out, self.float_type, None)],
         )
-        return self.add("Scan", X, body=graph, num_scan_inputs=1)
+        one_more = self.add("Concat", X, np.zeros((1, width)), axis=0)
+        scanned = self.add("Scan", one_more, body=graph, num_scan_inputs=1)
+        return self.add("Slice", scanned, np.array([0]), np.array([-1]), np.array([0]))
 
     def loop(self, most: int, start: Operand, step: Callable[[Graph, str], tuple[str, str]]) -> str:
         """`step(body, state) -> (goes_on, state)`, from `start`, at most `most` times."""
@@ -151,7 +157,7 @@ class Graph:
             array = rounded(array, self.dtype)
         elif array.dtype.kind in "iu":
             array = array.astype(np.int64)
-        key = array.dtype.str, array.shape, array.tobytes()
+        key = array.dtype.str, array.shape, sha256(np.ascontiguousarray(array)).digest()
         if key not in self._tables:
             self._tables[key] = self.onnx.numpy_helper.from_array(np.array(array, order="C"), self._name("table"))
         return str(self._tables[key].name)
