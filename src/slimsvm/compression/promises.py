@@ -94,7 +94,7 @@ def smoothed(findings: Sequence[Finding], name: str) -> list[Figure]:
     values = np.array([figure.value for figure in figures])
     errors = np.array([figure.error for figure in figures])
     weights = 1.0 / np.maximum(errors, 1e-3 * max(errors.max(), 1e-12)) ** 2
-    fitted = IsotonicRegression(increasing=False).fit_transform(np.arange(len(values)), values, weights)
+    fitted = IsotonicRegression(increasing=False).fit_transform(np.arange(len(values)), values, sample_weight=weights)
     return [replace(figure, value=float(value)) for figure, value in zip(figures, fitted, strict=True)]
 
 
