@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from slimsvm import ReducedSVC, SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
 from slimsvm.methods.sizes import check_distance, resolve_size, resolve_sizes
 
 NO_SIZES = [
@@ -77,3 +78,17 @@ def test_a_distance(distance: Any) -> None:
 def test_what_is_no_distance(distance: Any) -> None:
     with pytest.raises(ValueError, match=r"^max_distance of this must be a number from 0 to below 1"):
         check_distance(distance, "this")
+
+
+@pytest.mark.parametrize(
+    "trainer", [ReducedSVC, SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM]
+)
+def test_more_vectors_than_samples_are_told(trainer: Any) -> None:
+    X = np.arange(8.0)[:, None]
+    few = {} if trainer is ReducedSVC else {"max_iter": 2}
+    told = rf"^n_vectors of {trainer.__name__} is 9, and there are 8 training samples: there will be as many vectors\.$"
+    with pytest.warns(UserWarning, match=told) as caught:
+        model = trainer(9, random_state=0, **few).fit(X, np.arange(8) // 4)
+    assert [one.filename for one in caught] == [__file__]  # the line that asked for them
+    assert model.n_vectors_ <= 8
+    trainer(8, random_state=0, **few).fit(X, np.arange(8) // 4)  # as many as there are: no warning

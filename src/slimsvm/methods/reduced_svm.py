@@ -13,7 +13,7 @@ from slimsvm.evaluation import Precision
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods import training
 from slimsvm.methods.margin import fit_coefficients, warn_if_inexact
-from slimsvm.methods.sizes import resolve_size
+from slimsvm.methods.sizes import resolve_count
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 
@@ -24,7 +24,8 @@ class ReducedSVC(MachineClassifier):
     Parameters
     ----------
     n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples.
+        The number of vectors, or their share of the training samples. More than there are samples is too many: a
+        warning says so, and there are as many vectors as samples.
     coef : {"rsvm", "margin"}, default="rsvm"
         What is kept small beside the slacks: ½βᵀβ, the reduced SVM as Lin & Lin simplify it, or ½βᵀK_zβ, the true
         margin in feature space (Wu et al.'s modified RSVM, which equals Nyström features and a linear SVM folded back).
@@ -80,7 +81,7 @@ class ReducedSVC(MachineClassifier):
         points = task.points
         if self.coef == "margin":
             points.kernel.require_definite(f"{whose}(coef='margin')")
-        m = min(resolve_size(self.n_vectors, points.n_points, whose, of="training samples"), points.n_points)
+        m = resolve_count(self.n_vectors, points.n_points, whose, stacklevel=2)
         chosen = check_random_state(self.random_state).choice(points.n_points, m, replace=False)
         Z = np.asarray(dense(points.X[chosen]), dtype=np.float64)
         problem = MarginProblem.of_labels(task.Y, task.costs[:, None])

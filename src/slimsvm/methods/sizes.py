@@ -21,6 +21,18 @@ def resolve_size(n_vectors: Any, most: int, whose: str, name: str = "n_vectors",
     )
 
 
+def resolve_count(n_vectors: Any, n_samples: int, whose: str, stacklevel: int) -> int:
+    """A count of vectors that start at training samples; all of these, with a warning, where more are asked for."""
+    m = resolve_size(n_vectors, n_samples, whose, of="training samples")
+    if m > n_samples:
+        warnings.warn(
+            f"n_vectors of {whose} is {m}, and there are {n_samples} training samples: there will be as many vectors.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return min(m, n_samples)
+
+
 def resolve_sizes(n_vectors: Any, most: int, whose: str) -> list[int]:
     """One count, or one for each of a sequence; a warning where more are asked for than there are."""
     many = isinstance(n_vectors, Sequence) and not isinstance(n_vectors, (str, bytes))

@@ -29,7 +29,8 @@ class SparseLargeMarginClassifier(MachineClassifier):
     Parameters
     ----------
     n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples.
+        The number of vectors, or their share of the training samples. More than there are samples is too many: a
+        warning says so, and there are as many vectors as samples.
     C, kernel, gamma, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a sample costs by its slack ξ: C ξ, as in the paper, or C ξ², which is smooth and several times faster.
@@ -43,7 +44,8 @@ class SparseLargeMarginClassifier(MachineClassifier):
         How vectors are moved: by L-BFGS on the exact objective; or by mini-batches, for large data, after which the
         coefficients are solved for exactly. "auto" takes mini-batches where a step of L-BFGS would take about a second.
     max_iter : int, default=200
-        Iterations of L-BFGS.
+        Iterations of L-BFGS, a budget that real data often use up: the last ones gain little, and the coefficients are
+        exact for the vectors wherever these end. So there is no warning; `n_iter_` tells.
     n_passes : int, default=None
         Passes of the mini-batches over the data; by default 20, or as many as make 4000 steps.
     batch_size : int, default=256

@@ -29,7 +29,8 @@ class SparseOneClassSVM(MachineOutlierDetector):
     Parameters
     ----------
     n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples.
+        The number of vectors, or their share of the training samples. More than there are samples is too many: a
+        warning says so, and there are as many vectors as samples.
     nu : float, default=0.5
         Between 0 and 1: at most this share of the training samples lies outside, and, but for those on the boundary,
         at least this share.

@@ -30,7 +30,8 @@ class SparseLargeMarginRegressor(MachineRegressor):
     Parameters
     ----------
     n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples.
+        The number of vectors, or their share of the training samples. More than there are samples is too many: a
+        warning says so, and there are as many vectors as samples.
     C, epsilon, kernel, gamma, coef0, degree : as in SVR. The kernel must have a gradient and be positive definite.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         What a sample costs by its error ξ beyond epsilon: C ξ, as in SVR, or C ξ², which is smooth and several times

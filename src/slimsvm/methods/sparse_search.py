@@ -26,7 +26,7 @@ from slimsvm.methods.margin import LOOSE, MarginFit, MarginObjective, fit_coeffi
 from slimsvm.methods.points import Points
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings, reduce_machine
-from slimsvm.methods.sizes import resolve_size
+from slimsvm.methods.sizes import resolve_count
 from slimsvm.methods.starts import k_means
 from slimsvm.methods.stochastic import Plan, stochastic_passes
 from slimsvm.optim import Result, Status, calm_blas, lbfgs
@@ -161,12 +161,12 @@ def train(
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
-    m = resolve_size(estimator.n_vectors, points.n_points, whose, of="training samples")
+    m = resolve_count(estimator.n_vectors, points.n_points, whose, stacklevel=3)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
         search = _Search(estimator, points, loss, progress, rng)
         try:
-            runs = [search.best_run(job, min(m, points.n_points)) for job in jobs]
+            runs = [search.best_run(job, m) for job in jobs]
         except KeyboardInterrupt:
             if len(search.kept) == len(jobs):
                 _take(estimator, points, search.stopped(jobs), answer, outputs, level)
