@@ -221,6 +221,7 @@ def test_one_file_per_class(tmp_path: Path) -> None:
     assert [path.name for path in done.paths] == ["iris-0.model", "iris-1.model", "iris-2.model"]
     assert any("One file per class" in note for note in done.notes)
     assert done.facts["n_vectors"] == 36
+    assert done.facts["files"] == {"iris-0.model": 0, "iris-1.model": 1, "iris-2.model": 2}
     scores, chances = [], []
     for path in done.paths:
         labels, found = libsvm_tools.values(path, X)
@@ -305,7 +306,13 @@ def test_labels_that_are_no_integers_are_numbered(tmp_path: Path) -> None:
     done = export(machine, "libsvm", tmp_path / "a")
     assert dict(done.facts["labels"]) == {0: "setosa", 1: "versicolor", 2: "virginica"}
     assert any("0 is 'setosa', 1 is 'versicolor'" in note for note in done.notes)
-    for labels, written in (([-1.0, 2.0, 5.0], [-1, 2, 5]), ([0.5, 1.0, 2.0], [0, 1, 2]), ([0, 1, 2**31], [0, 1, 2])):
+    for labels, written in (
+        ([-1.0, 2.0, 5.0], [-1, 2, 5]),
+        ([0.5, 1.0, 2.0], [0, 1, 2]),
+        ([0, 1, 2**31], [0, 1, 2]),
+        ([-(2**63), 1, 2], [0, 1, 2]),
+        (np.array(["a", "b", "c"], dtype=object), [0, 1, 2]),
+    ):
         done = export(replace(machine, answer=Classes(labels)), "libsvm", tmp_path / "a")
         assert list(done.facts["labels"]) == written
         assert dict(done.facts["labels"]) == dict(zip(written, labels, strict=True))
@@ -356,8 +363,10 @@ def test_refusals(tmp_path: Path) -> None:
         (replace(machine, calibration=Softmax(-1.0, decides=True)), "decides by its softmax calibration"),
     ]
     for one, message in refused:
-        with pytest.raises(UnsupportedExportError, match=message):
-            export(one, "libsvm", tmp_path / "a")
+        for binary in (False, True):
+            if not (binary and message.startswith("breaks")):  # refused for another reason
+                with pytest.raises(UnsupportedExportError, match=message):
+                    export(one, "libsvm", tmp_path / "a", binary=binary)
     assert not list(tmp_path.iterdir())
     same = replace(machine, gammas=np.full(4, 0.25))
     export(same, "libsvm", tmp_path / "a")

@@ -20,7 +20,7 @@ from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.calibration import PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
-from slimsvm.formats.pairwise import Notes, as_libsvm, decided_by_scores, through_scaling, without_stages
+from slimsvm.formats.pairwise import Notes, as_libsvm, check, decided_by_scores, through_scaling, without_stages
 from slimsvm.heads import LinearHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
@@ -53,6 +53,7 @@ def files(machine: KernelMachine, name: str, *, binary: bool = False, scaling: b
     if not isinstance(binary, bool) or not isinstance(scaling, bool):
         raise TypeError(f"binary and scaling of the libsvm format must be True or False. Got {binary!r}, {scaling!r}.")
     _check_kernel(machine.kernel)
+    check(machine, FORM)
     notes = Notes()
     parts = _one_each(machine, name, notes) if binary else {name: machine}
     contents: dict[str, bytes] = {}
@@ -66,8 +67,10 @@ def files(machine: KernelMachine, name: str, *, binary: bool = False, scaling: b
         labels = _labels(made.answer, notes)
         contents |= {file: "".join(_text(made, labels)).encode("ascii")} | ranges
         facts["n_vectors"] += made.n_vectors
-        if labels is not None and not (binary and len(parts) > 1):
+        if labels is not None:
             facts["labels"] = dict(zip(labels.tolist(), made.classes.tolist(), strict=True))
+    if len(parts) > 1 and isinstance(machine.answer, Classes):
+        facts["files"] = dict(zip(parts, machine.classes.tolist(), strict=True))
     facts["n_bytes"] = sum(map(len, contents.values()))
     return Files(contents, tuple(dict.fromkeys([*notes.changes, *notes.costs])), facts)
 
@@ -154,7 +157,8 @@ def _labels(answer: Answer, notes: Notes) -> NDArray[np.int64] | None:
     if not isinstance(answer, Classes):
         return None
     values = answer.labels
-    if values.dtype.kind in "biuf" and (values == np.trunc(values)).all() and np.abs(values).max() <= LARGEST_LABEL:
+    whole = values.dtype.kind in "biuf" and (values == np.trunc(values)).all()
+    if whole and values[0] >= -LARGEST_LABEL and values[-1] <= LARGEST_LABEL:
         return values.astype(np.int64)
     shown = ", ".join(f"{i} is {label!r}" for i, label in enumerate(values[:10].tolist()))
     shown += ", …" if len(values) > 10 else ""

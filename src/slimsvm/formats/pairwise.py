@@ -39,6 +39,15 @@ def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
 
     `form` names what is made, for the sentences of refusals: "A LIBSVM model file", "scikit-learn's SVC".
     """
+    check(machine, form)
+    machine = without_stages(machine, notes)
+    machine = decided_by_scores(machine, form, notes)
+    machine = folded(_of_one_width(machine, form))
+    return _in_blocks(machine, notes) if isinstance(machine.answer, Classes) else machine
+
+
+def check(machine: KernelMachine, form: str) -> None:
+    """Refuse a head or a kernel that no rewriting brings into LIBSVM's form."""
     if isinstance(machine.head, MirrorHead):
         raise UnsupportedExportError(
             f"{form} sums kernel values, and the mirror head of this machine sums distances in feature space. "
@@ -49,10 +58,6 @@ def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
             f"{form} has polynomials of whole degrees, and this machine's is {machine.kernel.degree:g}. Export it to a "
             f"format that has all, such as 'onnx'."
         )
-    machine = without_stages(machine, notes)
-    machine = decided_by_scores(machine, form, notes)
-    machine = folded(_of_one_width(machine, form))
-    return _in_blocks(machine, notes) if isinstance(machine.answer, Classes) else machine
 
 
 def without_stages(machine: KernelMachine, notes: Notes) -> KernelMachine:
