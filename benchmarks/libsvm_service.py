@@ -100,8 +100,9 @@ def measured(problem: Problem) -> Found:
         dump_svmlight_file(problem.X_test, problem.y_test, str(test), zero_based=False)
         options = ["-q", "-m", "500", "-c", repr(problem.C), "-g", repr(problem.gamma)]
         subprocess.run(["svm-train", *options, train, full], check=True)
-        X = np.asarray(problem.X)
-        made = slimsvm.compress(full, X, problem.y, n_vectors=problem.n_vectors, C=problem.C, random_state=0)
+        width = {"n_features": problem.X.shape[1]}
+        wishes = {"n_vectors": problem.n_vectors, "C": problem.C, "random_state": 0}
+        made = slimsvm.compress(full, problem.X, problem.y, **wishes, **width)
         done = slimsvm.export(made, "libsvm", small)
         best, accuracy = [np.inf, np.inf], [0.0, 0.0]
         for _ in range(ROUNDS):
