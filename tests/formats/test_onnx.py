@@ -91,6 +91,18 @@ def test_the_same_machine_gives_the_same_bytes(tmp_path: Path) -> None:
     assert done.stdout == content
 
 
+def test_the_metadata_say_where_the_graph_comes_from() -> None:
+    machine = replace(machine_of(Rbf(1.0), np.eye(2), [1.0, 2.0]), feature_names=("length", "größe"))
+    content = format_onnx.files(machine, "m.onnx").contents["m.onnx"]
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    assert session.get_modelmeta().custom_metadata_map == {
+        "digest": machine.digest(),
+        "feature_names": '["length", "größe"]',
+        "machine": repr(machine),
+    }
+    assert session.get_modelmeta().producer_name == "slimsvm"
+
+
 def test_export_writes_one_file_that_runs(tmp_path: Path) -> None:
     X, y = make_moons(200, noise=0.2, random_state=0)
     model = slimsvm.compress(SVC(gamma=1.0).fit(X, np.array(["left", "right"])[y]), n_vectors=10, random_state=0)

@@ -5,6 +5,7 @@ There is no SVM operator in it: MatMul, Exp and their like compute in float32 or
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -33,7 +34,10 @@ def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Fil
     """
     graph, plan = make_graph(machine, dtype)
     onnx = require_onnx()
-    model = make_model(graph, {"slimsvm": machine.digest(), "machine": repr(machine)})
+    metadata = {"digest": machine.digest(), "machine": repr(machine)}
+    if machine.feature_names is not None:
+        metadata["feature_names"] = json.dumps(machine.feature_names, ensure_ascii=False)
+    model = make_model(graph, metadata)
     onnx.checker.check_model(model)
     content = model.SerializeToString(deterministic=True)
     facts = {

@@ -157,7 +157,7 @@ class Graph:
             array = rounded(array, self.dtype)
         elif array.dtype.kind in "iu":
             array = array.astype(np.int64)
-        key = array.dtype.str, array.shape, sha256(np.ascontiguousarray(array)).digest()
+        key = array.dtype.str, array.shape, sha256(np.ascontiguousarray(array).data).digest()
         if key not in self._tables:
             self._tables[key] = self.onnx.numpy_helper.from_array(np.array(array, order="C"), self._name("table"))
         return str(self._tables[key].name)
