@@ -40,7 +40,7 @@ def test_the_vectors_stay_and_the_margin_grows(moons: Any) -> None:
     X, y = moons
     svc = SVC(C=5.0, gamma=1.0).fit(X, y)
     projected = compress(svc, n_vectors=6, random_state=0)
-    margin = compress(svc, X, y, n_vectors=6, random_state=0)
+    margin = compress(svc, X, y, n_vectors=6, method="reduced_set+refit", random_state=0)
     np.testing.assert_array_equal(margin.vectors_, projected.vectors_)
     costs = np.full(len(X), 5.0)
     assert objective(margin.machine_, X, y, costs) < objective(projected.machine_, X, y, costs)
@@ -71,11 +71,11 @@ def test_the_terms_of_the_model_go_with_it(moons: Any) -> None:
     X, y = moons
     heavy, plain = SVC(C=2.0, gamma=1.0, class_weight={1: 9.0}).fit(X, y), SVC(C=2.0, gamma=1.0).fit(X, y)
     weights = np.where(y == 1, 9.0, 1.0)
-    one = compress(heavy, X, y, n_vectors=6, random_state=0)
+    one = compress(heavy, X, y, n_vectors=6, method="reduced_set+refit", random_state=0)
     vectors = one.machine_
     two = compress(vectors, X, y, C=2.0, sample_weight=weights)
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), atol=1e-5)
-    three = compress(plain, X, y, n_vectors=6, C=7.0, random_state=0)
+    three = compress(plain, X, y, n_vectors=6, method="reduced_set+refit", C=7.0, random_state=0)
     four = compress(compress(plain, n_vectors=6, random_state=0), X, y, C=7.0)
     np.testing.assert_allclose(three.decision_function(X), four.decision_function(X), atol=1e-9)
     search = GridSearchCV(SVC(gamma=1.0), {"C": [2.0]}, cv=2).fit(X, y)
@@ -128,17 +128,19 @@ def test_a_file_has_no_cost(tmp_path: Path) -> None:
         "1 1:5 2:3 3:1.4 4:0.2\n-1 1:6 2:3 3:5 4:1.8\n"
     )
     y = (Y > 0).astype(int)
-    with pytest.raises(ValueError, match=r"compress with X and y needs C, .* the model has none\. Pass C=1\.0, say"):
-        compress(path, X, y)
+    found = compress(path, X, y, random_state=0)  # C by cross-validation
+    assert found.score(X, y) > 0.9
     assert compress(path, X, y, C=10.0).score(X, y) > 0.9
-    with pytest.raises(ValueError, match="needs C"):
-        compress(NuSVC(nu=0.2).fit(X, Y), X, Y)
+    np.testing.assert_array_equal(compress(path, X, y, random_state=0).decision_function(X), found.decision_function(X))
+    assert compress(NuSVC(nu=0.2).fit(X, Y), X, Y, n_vectors=6, random_state=0).score(X, Y) > 0.9
+    machine = compress(OneClassSVM(nu=0.2).fit(X)).machine_
+    with pytest.raises(ValueError, match=r"method='reduced_set\+refit' of compress needs the nu of a one-class SVM"):
+        compress(machine, X, n_vectors=5, method="reduced_set+refit")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"X": X}, "X of compress needs y beside it"),
         ({"y": Y}, "y of compress goes with X"),
         ({"C": 1.0}, "C of compress goes with X"),
         ({"sample_weight": np.ones(150)}, "sample_weight of compress goes with X"),
@@ -156,12 +158,25 @@ def test_wrong_data(options: Any, sentence: str) -> None:
         compress(SVC().fit(X, Y), **{"n_vectors": 5, **options})
 
 
+def test_values_and_one_class_are_refitted_too() -> None:
+    values = X[:, 0] + np.sin(X[:, 2])
+    svr = SVR(C=10.0).fit(X, values)
+    small = compress(svr, X, values, n_vectors=8, method="reduced_set+refit", random_state=0)
+    assert small.score(X, values) > compress(svr, n_vectors=8, random_state=0).score(X, values) - 0.02
+    inside = OneClassSVM(nu=0.3).fit(X)
+    small = compress(inside, X, n_vectors=12, random_state=0)
+    assert np.mean(small.predict(X) == inside.predict(X)) > 0.85
+
+
 def test_models_without_a_margin() -> None:
-    for model in (SVR().fit(X, Y), OneClassSVM().fit(X)):
-        with pytest.raises(ValueError, match="needs a model that answers with classes, and this one does not"):
-            compress(model, X, Y, n_vectors=5)
     with pytest.raises(ValueError, match="needs a positive definite kernel, and the sigmoid kernel"):
         compress(SVC(kernel="sigmoid", gamma=0.01).fit(X, Y), X, Y)
+
+
+def test_without_labels_the_models_answers_serve() -> None:
+    svc = SVC(C=10.0).fit(X, Y)
+    small = compress(svc, X, n_vectors=10, random_state=0)
+    assert np.mean(small.predict(X) == svc.predict(X)) > 0.95
 
 
 def test_ctrl_c_in_the_refit_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +188,7 @@ def test_ctrl_c_in_the_refit_keeps_what_was_found(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(lesson, "fit_coefficients", interrupted)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(svc, X, Y, n_vectors=8, random_state=0)
+        compress(svc, X, Y, n_vectors=8, method="reduced_set+refit", random_state=0)
     assert caught.value.best.machine_ == projected.machine_  # type: ignore[attr-defined]
 
 

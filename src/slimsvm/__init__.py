@@ -52,6 +52,7 @@ __all__ = [
     "KernelMachine",
     "MirrorPointClassifier",
     "MultiKernelGrowingSVC",
+    "PromiseError",
     "PrunedPerceptronClassifier",
     "ReducedSVC",
     "ReducedSetClassifier",
@@ -89,6 +90,7 @@ _HOMES = {
     "exceptions": (
         "FormatError",
         "Interrupted",
+        "PromiseError",
         "SlowCoreWarning",
         "UnsupportedExportError",
         "UnsupportedModelError",

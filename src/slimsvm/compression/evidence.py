@@ -29,6 +29,8 @@ from slimsvm.estimator import Prefit
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.progress import Progress
 
+LIKE = 1.0  # standard errors by which a machine's disagreement may be above the largest of the folds
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -92,7 +94,7 @@ class Evidence:
             return 1.0
         held_out = np.mean([len(fold.weights) for fold in self.folds])
         trained = np.mean([len(fold.shop.source.samples or ()) or self.n_samples for fold in self.folds])
-        return float(len(self.folds) * held_out / max(trained, 1.0))
+        return float(len(self.folds) * held_out / max(float(trained), 1.0))
 
     def find(self, recipe: str, m: int, *, folds: slice = slice(None)) -> Finding:
         """What the recipe comes to at a size; on some of the folds only, it is not kept."""
@@ -117,11 +119,29 @@ class Evidence:
         assert figures[1] is not None
         return Finding(recipe, m, figures[0], figures[1])
 
+    def like_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> bool:
+        """Whether a machine trained on all data is as near to its parent there as those of the folds are on theirs.
+
+        A search may end in a bad place: the one machine that was not judged must not be the one that it happened to.
+        """
+        if source.samples is None:
+            return True
+        folds = [_own_disagreement(fold.shop.machine(recipe, m), fold.shop.source) for fold in self.folds]
+        n = len(source.samples)
+        return _own_disagreement(machine, source) <= max(folds) + LIKE * float(np.sqrt(max(max(folds), 1.0 / n) / n))
+
     def _tell(self, finding: Finding) -> None:
         shown = finding.loss or finding.disagreement
         what = "loss" if finding.loss else "disagreement"
         told = "%s with %d vectors: %s %.4f ± %.4f"
         self.progress.tell(told, finding.method, finding.n_vectors, what, shown.value, shown.error, always=True)
+
+
+def _own_disagreement(machine: KernelMachine, source: Source) -> float:
+    """The disagreement of a machine with its parent on the samples that it was trained on."""
+    assert source.samples is not None
+    both = held(source.machine, source.samples.X), held(machine, source.samples.X)
+    return disagreement([Judged(*both, None, source.samples.weights)], 0.0).value
 
 
 def _widened(figure: Figure, more: float) -> Figure:
@@ -178,10 +198,12 @@ def on_folds(
     splits = list(_splits(_splitter(cv, groups, y, source, seed), X, y, groups))
 
     def one(number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Fold | None:
-        part = {"sample_weight": None if weights is None else weights[train]}
+        part = None if weights is None else weights[train]
         labels = None if y is None else y[train]
-        parent = _fitted(refittable, _safe_indexing(X, train), labels, part["sample_weight"])
-        own = Source.of(parent, _safe_indexing(X, train), labels, C=_own_C(source, parent), fold=fold, **part)
+        parent = _fitted(refittable, _safe_indexing(X, train), labels, part)
+        own = Source.of(
+            parent, _safe_indexing(X, train), labels, C=_own_C(source, parent), fold=fold, sample_weight=part
+        )
         held_out = None if weights is None else weights[test]
         if held_out is not None and not held_out.any():
             return None
@@ -237,8 +259,8 @@ def _named(model: Any) -> str:
 def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """A clone of the model, fitted; probabilities, which take SVC five fits more, are left out."""
     fresh = clone(model)
-    last = {name: False for name in fresh.get_params() if name.split("__")[-1] == "probability"}
-    fresh.set_params(**last)
+    costly = [name for name, value in fresh.get_params().items() if name.endswith("probability") and value is True]
+    fresh.set_params(**dict.fromkeys(costly, False))
     options = {} if sample_weight is None else {_weight_name(fresh): sample_weight}
     return fresh.fit(X, y, **options) if y is not None else fresh.fit(X, **options)
 

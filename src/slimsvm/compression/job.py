@@ -170,11 +170,27 @@ class Job:
         choice = search.run(self._first_rung(trial, sizes))
         if choice.n_vectors >= n:
             trial = replace(trial, reason=f"nothing smaller keeps the promise. {trial.method}: {trial.reason}")
-        machine = self._final(trial.method, choice.n_vectors)
+        choice, machine = self._sound(search, choice)
         made = self._made(machine, trial, choice, choice.n_vectors)
         if not choice.kept:
             self._refuse_loss(made, most)
         return self._within_latency(made, trial)
+
+    def _sound(self, search: Search, choice: Choice) -> tuple[Choice, KernelMachine]:
+        """The machine of the size chosen, or of the next known one where that is not like those of the folds."""
+        assert self.evidence is not None
+        machine = self._final(search.recipe, choice.n_vectors)
+        if not (self.evidence.refits and choice.kept):
+            return choice, machine
+        for rung in sorted(search.known):
+            m = search.sizes[rung]
+            if m < choice.n_vectors:
+                continue
+            candidate = self._final(search.recipe, m)
+            if m >= self.source.n_vectors or self.evidence.like_these(candidate, search.recipe, m, self.source):
+                return search.at(rung, kept=True), candidate
+            self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
+        return choice, machine
 
     def so_far(self, stop: KeyboardInterrupt) -> KernelMachine | None:
         """What there is when the work is interrupted: the best machine so far, with folds one of the first of them."""
@@ -296,7 +312,7 @@ class Job:
         error = report.standard_error if "loss" in promise.limits else report.disagreement_error
         raise PromiseError(
             f"{quality} of compress cannot be kept with {costs}: that leaves {most} vectors, and the nearest machine, "
-            f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}. `best` of this error is that machine.",
+            f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}. `best` of this error is that one.",
             made,
         )
 

@@ -108,18 +108,17 @@ def held(machine: KernelMachine, data: Any, n_jobs: int | None = None) -> Held:
 def resolve_metric(metric: Any, answer: Answer, whose: str) -> Scorer | None:
     """A scorer, or None for what is compared sample by sample: accuracy, or agreement of one-class answers."""
     if metric is None:
-        return get_scorer("r2") if isinstance(answer, Value) else None  # type: ignore[no-any-return]
+        metric = "r2" if isinstance(answer, Value) else "accuracy"
     if isinstance(metric, str) and metric == "accuracy" and not isinstance(answer, Value):
         return None
-    if callable(metric):
-        return metric  # type: ignore[no-any-return]
     try:
-        return get_scorer(metric)  # type: ignore[no-any-return]
+        scorer: Scorer = metric if callable(metric) else get_scorer(metric)
     except (ValueError, TypeError):
         raise ValueError(
             f"metric of {whose} must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'roc_auc', "
             f"or a scorer(estimator, X, y). Got {metric!r}."
         ) from None
+    return scorer
 
 
 def disagreement(parts: Sequence[Judged], more: float) -> Figure:
@@ -149,7 +148,7 @@ def _right(part: Judged) -> FloatArray:
     """d_i of a part; one-class answers without labels are right where they are the parent's."""
     parent, small = part.parent.all(), part.small.all()
     y = parent if part.y is None else part.y
-    return (parent == y).astype(np.float64) - (small == y)
+    return np.asarray((parent == y).astype(np.float64) - (small == y))
 
 
 def _mean(d: FloatArray, weights: FloatArray, more: float) -> Figure:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from slimsvm._record import FloatArray
 from slimsvm.compression.evidence import Finding
@@ -94,7 +94,7 @@ def smoothed(findings: Sequence[Finding], name: str) -> list[Figure]:
     values = np.array([figure.value for figure in figures])
     errors = np.array([figure.error for figure in figures])
     weights = 1.0 / np.maximum(errors, 1e-3 * max(errors.max(), 1e-12)) ** 2
-    fitted = IsotonicRegression(increasing=False).fit_transform(np.arange(len(values)), values, sample_weight=weights)
+    fitted = isotonic_regression(values, sample_weight=weights, increasing=False)
     return [replace(figure, value=float(value)) for figure, value in zip(figures, fitted, strict=True)]
 
 

@@ -1,0 +1,226 @@
+"""compress() keeps a promise: the size is found, on samples that neither machine saw, and the report says how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+import slimsvm
+from slimsvm import PromiseError, compress
+from slimsvm.formats.c import table_bytes
+
+X, Y = make_moons(300, noise=0.3, random_state=0)
+X_TEST, Y_TEST = make_moons(3000, noise=0.3, random_state=1)
+PARENT = SVC(C=2.0, gamma=1.0).fit(X, Y)
+VALUES = np.sin(2 * X[:, 0]) + X[:, 1]
+
+
+def test_folds() -> None:
+    small = compress(PARENT, X, Y, max_loss=0.01, random_state=0)
+    report = small.report_
+    assert small.n_vectors_ == report.n_vectors < len(PARENT.support_) / 4
+    assert report.parent_vectors == len(PARENT.support_)
+    assert report.estimate <= 0.01
+    assert 0 < report.standard_error < 0.1
+    lost = PARENT.score(X_TEST, Y_TEST) - small.score(X_TEST, Y_TEST)
+    assert abs(lost - report.estimate) < 3 * report.standard_error
+    assert "5 folds of 300 samples" in report.evidence
+    assert {row["method"] for row in report.tried} >= {"sparse_margin", "reduced_set"}
+    assert "by sparse_margin" in str(report)
+    assert report.as_dict()["promise"] == {"max_loss": 0.01}
+    assert report.compression == report.parent_vectors / report.n_vectors
+
+
+def test_the_estimate_is_the_paired_difference_on_validation_data() -> None:
+    """The machine that was judged is the one that comes back: a plain count of its errors tells the same."""
+    small = compress(PARENT, X, Y, n_vectors=6, method="sparse_margin", validation=(X_TEST, Y_TEST), random_state=0)
+    parent, own = PARENT.predict(X_TEST) == Y_TEST, small.predict(X_TEST) == Y_TEST
+    assert small.report_.estimate == pytest.approx(parent.mean() - own.mean(), abs=1e-12)
+    assert small.report_.disagreement == pytest.approx(np.mean(parent != own), abs=1e-12)
+    differences = parent.astype(float) - own
+    alone = differences.std() / np.sqrt(len(differences))
+    assert small.report_.standard_error == pytest.approx(np.sqrt(2) * alone, rel=0.05)
+    assert "3000 validation samples" in small.report_.evidence
+
+
+def test_validation_and_a_promise() -> None:
+    small = compress(PARENT, X, Y, max_loss=0.005, validation=(X_TEST, Y_TEST), random_state=0)
+    lost = PARENT.score(X_TEST, Y_TEST) - small.score(X_TEST, Y_TEST)
+    assert lost <= 0.01
+    assert small.n_vectors_ < len(PARENT.support_) / 4
+
+
+def test_confidence_asks_for_more() -> None:
+    told: Any = {"validation": (X_TEST, Y_TEST), "method": "sparse_margin", "random_state": 0}
+    plain = compress(PARENT, X, Y, max_loss=0.01, **told)
+    sure = compress(PARENT, X, Y, max_loss=0.01, confidence=0.95, **told)
+    assert sure.n_vectors_ >= plain.n_vectors_
+    assert sure.report_.bound <= 0.01
+    assert sure.report_.bound > sure.report_.estimate
+    assert plain.report_.bound is None
+
+
+def test_disagreement_needs_no_labels() -> None:
+    small = compress(PARENT, X, max_disagreement=0.05, random_state=0)
+    assert np.mean(small.predict(X_TEST) != PARENT.predict(X_TEST)) < 0.08
+    assert small.n_vectors_ < len(PARENT.support_) / 3
+    file_like = compress(PARENT).machine_
+    again = compress(file_like, X, max_disagreement=0.05, random_state=0)
+    assert again.n_vectors_ <= len(PARENT.support_)
+    held = compress(PARENT, X, max_disagreement=0.05, validation=(X_TEST, None), random_state=0)
+    assert np.mean(held.predict(X_TEST) != PARENT.predict(X_TEST)) <= 0.055
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "f1"])
+def test_other_metrics(metric: str) -> None:
+    small = compress(PARENT, X, Y, max_loss=0.02, metric=metric, validation=(X_TEST, Y_TEST), random_state=0)
+    assert small.report_.metric == metric
+    assert 0 < small.report_.standard_error < 0.05
+
+
+def test_a_scorer_of_ones_own_sees_the_samples() -> None:
+    def right(model: Any, data: Any, labels: Any) -> float:
+        assert data.shape[1] == 2
+        return float(accuracy_score(labels, model.predict(data)))
+
+    told: Any = {"n_vectors": 6, "method": "selection", "validation": (X_TEST, Y_TEST), "random_state": 0}
+    own, plain = compress(PARENT, X, Y, metric=right, **told), compress(PARENT, X, Y, **told)
+    assert own.report_.estimate == pytest.approx(plain.report_.estimate)
+    assert own.report_.standard_error == pytest.approx(plain.report_.standard_error, rel=0.5)
+    assert own.report_.metric == "right"
+
+
+def test_values_and_one_class() -> None:
+    svr = SVR(C=5.0).fit(X, VALUES)
+    small = compress(svr, X, VALUES, max_loss=0.02, random_state=0)
+    assert small.report_.metric == "r2"
+    assert small.n_vectors_ < len(svr.support_)
+    assert small.score(X, VALUES) > svr.score(X, VALUES) - 0.04
+    inside = OneClassSVM(nu=0.2, gamma=1.0).fit(X)
+    small = compress(inside, X, max_loss=0.08, random_state=0)
+    assert np.mean(small.predict(X_TEST) == inside.predict(X_TEST)) > 0.85
+
+
+def test_pipelines_groups_and_weights() -> None:
+    features, labels = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), SVC(C=3.0)).fit(features, labels)
+    groups, weights = np.arange(len(labels)) // 3, np.where(np.arange(len(labels)) % 7, 1.0, 0.0)
+    told: Any = {"max_loss": 0.02, "groups": groups, "sample_weight": weights, "cv": 3, "random_state": 0}
+    small = compress(model, features, labels, method="reduced_set+refit", **told)
+    assert isinstance(small, Pipeline)
+    assert small.report_ is small[-1].report_
+    assert small.score(features, labels) > model.score(features, labels) - 0.03
+    assert small.report_.evidence == f"3 folds of {int(weights.sum())} samples"
+    folded = compress(model, features, labels, method="reduced_set+refit", fold=True, **told)
+    assert folded.n_vectors_ == small[-1].n_vectors_
+
+
+def test_the_same_seed_gives_the_same_machine_for_any_n_jobs() -> None:
+    one = compress(PARENT, X, Y, max_loss=0.02, random_state=3)
+    two = compress(PARENT, X, Y, max_loss=0.02, random_state=3, n_jobs=2)
+    assert one.machine_ == two.machine_
+    assert one.report_ == two.report_
+
+
+def test_bytes_and_size_together() -> None:
+    fits = compress(PARENT, X, Y, max_bytes=150, random_state=0)
+    assert table_bytes(fits.machine_) == fits.report_.n_bytes <= 150
+    assert fits.n_vectors_ > 5
+    both = compress(PARENT, X, Y, max_bytes=5000, max_loss=0.02, random_state=0)
+    assert both.report_.n_bytes <= 5000
+    with pytest.raises(PromiseError, match=r"max_loss=0 of compress cannot be kept with n_vectors=2") as caught:
+        compress(PARENT, X, Y, max_loss=0.0, n_vectors=2, validation=(X_TEST, Y_TEST), random_state=0)
+    best: Any = caught.value.best
+    assert best.n_vectors_ == 2
+    assert best.report_.estimate > 0
+    with pytest.raises(PromiseError, match=r"max_bytes=1 of compress cannot be kept: a single vector takes \d+ bytes"):
+        compress(PARENT, X, Y, max_bytes=1)
+
+
+def test_latency() -> None:
+    fast = compress(PARENT, X, Y, max_latency_us=1e6, max_loss=0.05, random_state=0)
+    assert 0 < fast.report_.latency_us < 1e6
+    with pytest.raises(PromiseError, match="max_latency_us"):
+        compress(PARENT, X, Y, max_latency_us=1e-3, random_state=0)
+
+
+def test_where_nothing_smaller_serves_the_parent_comes_back() -> None:
+    small = compress(PARENT, X, Y, max_loss=0.0, confidence=0.999, random_state=0)
+    assert small.n_vectors_ == len(PARENT.support_)
+    assert "nothing smaller keeps the promise" in small.report_.reason
+    assert (small.predict(X_TEST) == PARENT.predict(X_TEST)).all()
+
+
+def test_a_file_needs_validation_data() -> None:
+    machine = compress(PARENT).machine_
+    with pytest.raises(ValueError, match=r"a KernelMachine cannot be refitted\. Pass validation=\(X_val, y_val\)"):
+        compress(machine, X, Y, C=2.0, max_loss=0.01)
+    small = compress(machine, X, Y, C=2.0, max_loss=0.01, validation=(X_TEST, Y_TEST), random_state=0)
+    assert small.n_vectors_ < machine.n_vectors
+    alone = compress(machine, max_loss=0.01, validation=(X_TEST, Y_TEST), random_state=0)
+    assert alone.report_.method in ("reduced_set", "selection")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_loss": -0.1}, r"max_loss of compress must be a finite number of at least 0\. Got -0\.1"),
+        ({"max_loss": float("nan")}, "max_loss of compress must be a finite number"),
+        ({"max_loss": "0.1"}, "max_loss of compress must be a finite number"),
+        ({"max_disagreement": 1.5}, "max_disagreement of compress is a share, below 1"),
+        ({"max_bytes": 0}, "max_bytes of compress must be a finite number of at least 1"),
+        ({"max_loss": 0.1, "confidence": 2.0}, "confidence of compress must be a number from 0.5 to below 1"),
+        ({"confidence": 0.9}, "confidence of compress goes with max_loss"),
+        ({"max_loss": 0.1, "metric": "nonsense"}, "metric of compress must be the name of a scikit-learn scorer"),
+        ({"max_loss": 0.1, "metric": "neg_log_loss"}, "metric of compress could not be computed"),
+        ({"max_loss": 0.1, "cv": 1}, "cv of compress must be at least 2 folds"),
+        ({"max_loss": 0.1, "cv": 3, "validation": (X, Y)}, "compress takes cv or validation, not both"),
+        ({"max_loss": 0.1, "groups": np.arange(300), "validation": (X, Y)}, "groups of compress go with cv"),
+        ({"max_loss": 0.1, "groups": np.arange(299)}, "groups of compress must name a group for each of the 300"),
+        ({"max_loss": 0.1, "validation": X}, r"validation of compress must be a pair"),
+        ({"max_loss": 0.1, "validation": (X, None)}, "validation of compress needs y_val"),
+        ({"max_loss": 0.1, "validation": (X[:, :1], Y)}, "X has 1 features"),
+        ({"max_loss": 0.1, "validation": (X, Y + 1)}, "holds what the model does not know: 2"),
+        ({"cv": 5}, "cv of compress goes with a promise"),
+        ({"max_loss": 0.1, "n_vectors": [3, 4]}, "n_vectors of compress with a promise is the most vectors"),
+        ({"max_loss": 0.1, "max_distance": 0.1}, "compress takes max_distance alone"),
+        ({"max_loss": 0.1, "method": "nonsense"}, "method of compress must be one of 'auto', 'sparse_margin'"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        compress(PARENT, X, Y, **options)
+
+
+def test_missing_data() -> None:
+    with pytest.raises(ValueError, match="max_loss of compress is judged on data that are held out: X is missing"):
+        compress(PARENT, max_loss=0.01)
+    with pytest.raises(ValueError, match="held out: y is missing"):
+        compress(PARENT, X, max_loss=0.01)
+
+
+def test_ctrl_c_leaves_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from slimsvm.compression import evidence
+
+    count = 0
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+        return held(*args, **options)
+
+    held = evidence.held
+    monkeypatch.setattr(evidence, "held", interrupted)
+    with pytest.raises(slimsvm.Interrupted) as caught:
+        compress(PARENT, X, Y, max_loss=0.01, method="selection", validation=(X_TEST, Y_TEST), random_state=0)
+    best: Any = caught.value.best
+    assert best.score(X_TEST, Y_TEST) > 0.6
