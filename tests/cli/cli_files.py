@@ -1,11 +1,18 @@
-"""Data files that tests of the command line write, by plain loops."""
+"""The command in a process of its own, and data files that its tests write, by plain loops."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import slimsvm
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(slimsvm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+COMMAND = [sys.executable, "-m", "slimsvm"]
 
 
 def table(

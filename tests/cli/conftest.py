@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_files import svmlight, table
+from cli_files import COMMAND, ENVIRONMENT, svmlight, table
 from sklearn.datasets import load_iris, make_moons
 from sklearn.svm import SVC
 
@@ -22,8 +21,6 @@ from slimsvm.cli.app import run
 
 SPECIES = np.array(["setosa", "versicolor", "virginica"])
 NAMES = ("sepal_length", "sepal_width", "petal_length", "petal_width")
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(slimsvm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
-COMMAND = [sys.executable, "-m", "slimsvm"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def process(tmp_path: Path) -> Callable[..., Ended]:
 
     def call(*arguments: str, stdin: bytes = b"", options: tuple[str, ...] = (), **environment: str) -> Ended:
         ended = subprocess.run(
-            [sys.executable, *options, "-m", "slimsvm", *arguments],
+            [COMMAND[0], *options, *COMMAND[1:], *arguments],
             input=stdin,
             capture_output=True,
             cwd=tmp_path,

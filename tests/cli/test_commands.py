@@ -119,6 +119,44 @@ def test_compress_with_data_trains_new_coefficients(command: Command, moons_file
     assert np.mean(slimsvm.load(tmp_path / "refitted.slim").predict(X) == y) > 0.85
 
 
+def test_a_promise_is_kept_or_ends_with_its_own_code(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    options = ("--data", "moons.txt", "--validation", "moons.txt", "--C", "1", "--method", "reduced_set+refit")
+    kept = command("compress", "moons.slim", "kept.slim", *options, "--max-loss", "0.05", "--json")
+    assert kept.code == 0, kept.err
+    facts = json.loads(kept.out)
+    assert facts["report"]["promise"] == {"max_loss": 0.05}
+    assert facts["report"]["estimate"] <= 0.05
+    assert facts["n_vectors"] == slimsvm.load(tmp_path / "kept.slim").n_vectors_
+    impossible = (*options, "--max-disagreement", "0", "--max-bytes", "40")
+    broken = command("compress", "moons.slim", "broken.slim", *impossible)
+    assert broken.code == 5
+    assert re.match(
+        r"slimsvm: max_disagreement=0 cannot be kept with max_bytes=40: .* --anyway writes that", broken.err
+    )
+    assert broken.err.count("\n") == 1
+    assert not (tmp_path / "broken.slim").exists()
+    assert command("compress", "moons.slim", "broken.slim", *impossible, "--anyway").code == 5
+    assert slimsvm.load(tmp_path / "broken.slim").n_vectors_ < 8
+
+
+def test_a_file_without_held_out_rows_cannot_promise(command: Command, moons_files: Any) -> None:
+    ended = command("compress", "moons.slim", "m.slim", "--data", "moons.txt", "--C", "1", "--max-loss", "0.1")
+    assert ended.code == 2
+    assert "validation" in ended.err
+
+
+def test_export_to_libsvm(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    ended = command("export", "moons.slim", "libsvm", "moons.model")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("moons.model: ")
+    again = command("predict", "moons.txt", "moons.model")
+    assert again.lines == [str(label) for label in moons_files[2].predict(moons_files[0])]
+    facts = json.loads(command("export", "moons.slim", "libsvm", "moons.model", "--json").out)
+    assert facts["paths"] == ["moons.model"]
+    wrong = command("export", "moons.slim", "libsvm", "moons.model", "-O", "nothing=1")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(command: Command, moons_files: Any, method: str) -> None:
     sizes = {

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_files import table
-
-from conftest import COMMAND, ENVIRONMENT
+from cli_files import COMMAND, ENVIRONMENT, table
 
 Process = Callable[..., Any]
 # The command, and then its peak memory in KiB; what getrusage says includes the process that started it.
