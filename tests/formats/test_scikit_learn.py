@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from itertools import combinations, islice
@@ -336,3 +338,22 @@ def test_skl2onnx_takes_it() -> None:
         session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
         found = session.run(None, {session.get_inputs()[0].name: X.astype(np.float32)})[0]
         assert (found == small.predict(X)).mean() > 0.99
+
+
+def test_scikit_learn_intelex_patched_in() -> None:
+    """Its SVC lets nobody set attributes; the object is scikit-learn's own all the same."""
+    pytest.importorskip("sklearnex")
+    script = """
+from sklearnex import patch_sklearn
+patch_sklearn(verbose=False)
+import slimsvm
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+X, y = load_iris(return_X_y=True)
+small = slimsvm.compress(SVC(gamma=0.3).fit(X, y), n_vectors=8, random_state=0)
+made = slimsvm.to_sklearn(small)
+assert type(made).__module__ == "sklearn.svm._classes" and type(made) is not SVC
+assert (made.predict(X) == small.predict(X)).all()
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -18,7 +18,11 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR, OneClassSVM
+from sklearn.svm._classes import (
+    SVC,
+    SVR,
+    OneClassSVM,
+)  # scikit-learn's own, also where scikit-learn-intelex is patched in
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes, Inlier
