@@ -7,7 +7,6 @@ python benchmarks/stream.py --megabytes 100 --form svmlight
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,17 +18,11 @@ from sklearn.svm import SVC
 
 import slimsvm
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
+
+from peak_memory import run_with_peak
+
 LIMIT_MIB = 300
-# The command, and then its peak memory in KiB; what getrusage says includes the process that started it.
-WITH_PEAK = """
-import sys
-from slimsvm.cli import main
-try:
-    main()
-finally:
-    lines = open("/proc/self/status").read().splitlines()
-    sys.stderr.write(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
-"""
 BLOCK_ROWS = 20_000  # rows that are made once and sent over and over
 
 
@@ -39,22 +32,6 @@ def text_of(X: np.ndarray, form: str) -> bytes:
         return "".join(",".join(f"{value:.6f}" for value in row) + "\n" for row in X.tolist()).encode()
     lines = ("0 " + " ".join(f"{i}:{value:.6f}" for i, value in enumerate(row, 1)) for row in X.tolist())
     return "".join(line + "\n" for line in lines).encode()
-
-
-def stream(model: Path, block: bytes, n_blocks: int, out: Path) -> tuple[float, float]:
-    """Seconds and peak MiB of the command that answers the rows sent through its standard input."""
-    start = time.perf_counter()
-    line = [sys.executable, "-c", WITH_PEAK, "predict", "-", str(model), str(out)]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as predict:
-        assert predict.stdin is not None
-        assert predict.stderr is not None
-        for _ in range(n_blocks):
-            predict.stdin.write(block)
-        predict.stdin.close()
-        said = predict.stderr.read().decode()
-    if predict.returncode:
-        sys.exit(f"slimsvm predict ended with exit code {predict.returncode}: {said}")
-    return time.perf_counter() - start, int(said) / 1024
 
 
 def main() -> None:
@@ -72,7 +49,11 @@ def main() -> None:
         small.save(model)
         block = text_of(X, asked.form)
         n_blocks = max(1, round(asked.megabytes * 1e6 / len(block)))
-        seconds, peak = stream(model, block, n_blocks, out)
+        start = time.perf_counter()
+        code, said, peak = run_with_peak(["predict", "-", str(model), str(out)], (block for _ in range(n_blocks)))
+        seconds = time.perf_counter() - start
+        if code:
+            sys.exit(f"slimsvm predict ended with exit code {code}: {said}")
         with out.open("rb") as file:
             n_answers = sum(1 for _ in file)
     n_rows = n_blocks * BLOCK_ROWS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,9 @@ import numpy as np
 import pytest
 from cli_files import COMMAND, ENVIRONMENT, table
 
+from peak_memory import run_with_peak
+
 Process = Callable[..., Any]
-# The command, and then its peak memory in KiB; what getrusage says includes the process that started it.
-WITH_PEAK = """
-import sys
-from slimsvm.cli import main
-try:
-    main()
-finally:
-    lines = open("/proc/self/status").read().splitlines()
-    sys.stderr.write(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
-"""
 
 
 @pytest.mark.parametrize(
@@ -96,13 +88,31 @@ def test_memory_does_not_grow_with_the_rows(moons_files: Any, tmp_path: Path) ->
     block = table(tmp_path / "rows", np.tile(moons_files[0], (100, 1))).read_bytes()
     peaks = []
     for n in (3, 24):
-        line = [sys.executable, "-c", WITH_PEAK, "predict", "-", "moons.slim", "/dev/null"]
-        with subprocess.Popen(line, cwd=tmp_path, env=ENVIRONMENT, stdin=-1, stderr=-1) as predict:
-            assert predict.stdin is not None
-            assert predict.stderr is not None
-            for _ in range(n):
-                predict.stdin.write(block)
-            predict.stdin.close()
-            peaks.append(int(predict.stderr.read()) / 1024)
+        line = ["predict", "-", "moons.slim", "/dev/null"]
+        code, said, peak = run_with_peak(line, [block] * n, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        assert (code, said) == (0, "")
+        peaks.append(peak)
     assert max(peaks) < 300
     assert peaks[1] < peaks[0] + 16
+
+
+def test_progress_is_shown_on_terminals_only(moons_files: Any, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    line = [*COMMAND, "predict", "moons.txt", "moons.slim"]
+    subprocess.run(line, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+    os.close(theirs)
+    said = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert b"predict" in said
+    assert b"100%" in said
+
+
+def test_an_end_by_another_leaves_no_file_beside(moons_files: Any, tmp_path: Path) -> None:
+    line = [*COMMAND, "predict", "-", "moons.slim", "out.txt"]
+    with subprocess.Popen(line, cwd=tmp_path, env=ENVIRONMENT, stdin=-1, stderr=-1) as predict:
+        while not list(tmp_path.glob(".out.txt.*")):
+            assert predict.poll() is None
+        predict.terminate()
+        assert predict.wait(60) == 143
+    assert not list(tmp_path.glob("*out.txt*"))

@@ -5,8 +5,11 @@ Nothing here imports scikit-learn before a command needs it: `--help`, predict, 
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib.util import find_spec
+
+TERMINATED = 143  # 128 + SIGTERM
 
 
 def main() -> None:
@@ -14,6 +17,7 @@ def main() -> None:
     if find_spec("click") is None:
         sys.stderr.write("slimsvm: the command line needs click. Install it: pip install 'slimsvm[cli]'\n")
         sys.exit(2)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # an orderly end, which leaves no file half written
     from slimsvm.cli.app import run
 
     run()
