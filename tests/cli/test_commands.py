@@ -219,6 +219,33 @@ def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files:
     assert figures["accuracy"] == np.mean(slim.predict(X) == labels)
 
 
+def test_two_models_that_take_different_rows_are_not_compared(
+    command: Command, iris_files: Any, moons_files: Any, tmp_path: Path
+) -> None:
+    ended = command("evaluate", "moons.txt", "moons.slim", "--against", "iris.slim")
+    assert (ended.code, ended.err) == (4, "slimsvm: moons.slim takes 2 features, and the other model 4.\n")
+
+
+def test_a_model_that_is_not_fitted(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    (tmp_path / "svc.pkl").write_bytes(pickle.dumps(SVC()))
+    ended = command("predict", "moons.txt", "svc.pkl", "--trust")
+    assert ended.code == 4
+    assert ended.err.startswith("slimsvm: cannot use svc.pkl: This SVC instance is not fitted yet.")
+
+
+def test_a_one_class_machine_needs_no_targets(command: Command, tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    table(tmp_path / "rows.csv", X)
+    table(tmp_path / "classes.csv", X, y + 5, tuple("abcd"))
+    arguments = ("--method", "one-class-svm", "--nu", "0.2")
+    assert "of the training rows lie inside." in command("train", "rows.csv", "m.slim", *arguments).out
+    inside = np.mean(slimsvm.load(tmp_path / "m.slim").predict(X) == 1)
+    for name in ("rows.csv", "classes.csv"):
+        figures = json.loads(command("evaluate", name, "m.slim", "--json").out)
+        assert figures["inliers"] == inside
+        assert "accuracy" not in figures
+
+
 @pytest.mark.parametrize("stop", ["train", "compress"])
 def test_ctrl_c_saves_the_best_so_far(
     command: Command, moons_files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
@@ -292,6 +319,7 @@ MISTAKES = {
     ),
     "train iris.csv m.slim --target label --gamma wide": (2, "'wide' is neither a number nor scale or auto."),
     "train iris.csv m.slim --target label --method svr": (3, "iris.csv: a regression needs numbers for targets. Got "),
+    "train no_target.csv m.slim --method svr": (3, "no_target.csv, row 2: the target is missing or not finite."),
     "train one.csv m.slim --target -1": (3, "one.csv: there must be at least two classes. All targets are 5."),
     "compress moons.slim small.slim --n-vectors -3": (2, "'-3' is neither a count, such as 40, nor a share"),
     "compress moons.slim small.slim --n-vectors 1.5": (2, "'1.5' is neither a count, such as 40, nor a share"),
@@ -314,6 +342,7 @@ def test_mistakes_end_in_one_sentence(
         "text.csv": "a,b\n1,2\n3,x\n",
         "text_labels.csv": "a,b,label\n1,2,no\n3,4,yes\n",
         "one.csv": "1,2,5\n3,4,5\n",
+        "no_target.csv": "a,y\n1,2\n3,nan\n5,6\n",
     }.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "cut.slim").write_bytes((tmp_path / "iris.slim").read_bytes()[:-10])

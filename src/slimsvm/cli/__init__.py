@@ -5,6 +5,7 @@ Nothing here imports scikit-learn before a command needs it: `--help`, predict, 
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 from importlib.util import find_spec
@@ -18,6 +19,9 @@ def main() -> None:
         sys.stderr.write("slimsvm: the command line needs click. Install it: pip install 'slimsvm[cli]'\n")
         sys.exit(2)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # an orderly end, which leaves no file half written
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a µ is no reason to fail
     from slimsvm.cli.app import run
 
     run()

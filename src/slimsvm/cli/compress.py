@@ -10,7 +10,7 @@ import click
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import INTERRUPTED, PromiseFailure, UsageFailure
 from slimsvm.cli.inspect import description
-from slimsvm.cli.models import load_machine, load_model
+from slimsvm.cli.models import load_model, machine_of
 from slimsvm.cli.progress import told
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ EXAMPLES = options.examples(
 @click.option("--max-distance", type=float, help="In place of a size: the largest loss ρ²/‖Ψ‖² in feature space.")
 @click.option("--method", help="How: reduced_set, sparse_margin, selection, growing, mirror, …  [default: auto]")
 @click.option("--solver", help="How the vectors of a reduced set are found.  [default: auto]")
-@click.option("--n-features", type=int, help="The width of a LIBSVM model.  [default: its largest index]")
+@options.width_option
 @click.option(
     "--anyway", is_flag=True, help="Write the nearest machine where a promise cannot be kept; still ends with 5."
 )
@@ -77,7 +77,8 @@ def command(
     file cannot. Ctrl-C writes the best machine so far, where there is one, and ends with exit code 130.
     """
     wanted = {name: value for name, value in given.items() if value is not None} | options.parsed_settings(settings)
-    parent, subject = load_machine(model, trust, n_features), load_model(model, trust)
+    subject = load_model(model, trust)
+    parent = machine_of(subject, model, n_features)
     if isinstance(subject, str):
         wanted["n_features"] = parent.n_features
     X, y = rows_of(reading, data, parent)

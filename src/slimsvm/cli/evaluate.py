@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.models import in_order, kind_of, load_machine, widened
+from slimsvm.cli.errors import DataFailure, ModelFailure
+from slimsvm.cli.models import in_order, kind_of, load_machine, of_one_width, widened
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
-    from slimsvm.cli.metrics import Tally
-    from slimsvm.cli.readers import Source
+    from slimsvm.cli.readers import Block
     from slimsvm.machine import KernelMachine
 
 EXAMPLES = options.examples(
@@ -29,6 +28,7 @@ EXAMPLES = options.examples(
 @click.argument("model")
 @click.option("--against", metavar="MODEL", help="Another model: how often do the two agree?")
 @options.data_options
+@options.width_option
 @options.jobs_option
 @options.trust_option
 @options.quiet_option
@@ -38,6 +38,7 @@ def command(
     model: str,
     against: str | None,
     reading: options.Reading,
+    n_features: int | None,
     jobs: int | None,
     trust: bool,
     quiet: bool,
@@ -49,75 +50,88 @@ def command(
     and are named. Kernel evaluations, bytes and microseconds per row (reading not counted) come with it.
     """
     data, model = in_order(data, model)
-    machine = load_machine(model, trust)
-    other = load_machine(against, trust) if against else None
-    is_target_needed = machine.answer.name != "inlier"
-    source = reading.open(data, machine, needs_target=is_target_needed, grows=kind_of(model) == "libsvm")
-    result = {"data": data, "model": model} | _evaluated(source, machine, other, jobs, quiet)
+    machine, other = load_machine(model, trust, n_features), None
+    if against is not None:
+        machine, other = of_one_width(machine, load_machine(against, trust), model, against)
+    if getattr(machine.answer, "flat", True) is False:
+        raise ModelFailure(f"{model} answers with several values per row, which cannot be compared with one target.")
+    source = reading.open(data, machine, needs_target=machine.answer.name != "inlier", grows=kind_of(model) == "libsvm")
+    evaluation = Evaluation(machine, other, jobs)
+    for block in blocks_with_bar(source, "evaluate", quiet):
+        source.require_finite(block)
+        evaluation.add(block, source.name)
+    result = {"data": data, "model": model} | evaluation.result(source.name)
     if as_json:
         output.show_json(result)
     else:
         _show(result, against)
 
 
-def _evaluated(
-    source: Source, machine: KernelMachine, other: KernelMachine | None, jobs: int | None, quiet: bool
-) -> dict[str, Any]:
-    from slimsvm import storage
-    from slimsvm.cli.metrics import tally_of
+class Evaluation:
+    """Figures of a machine, and how often another agrees with it, added up block by block."""
 
-    tally, n_bytes = tally_of(machine), len(storage.dumps(machine))
-    n = n_same = n_inside = evaluations = 0
-    difference, seconds = 0.0, 0.0
-    for block in blocks_with_bar(source, "evaluate", quiet):
-        source.require_finite(block)
-        machine = _fitting(machine, block.X)
+    def __init__(self, machine: KernelMachine, other: KernelMachine | None, jobs: int | None) -> None:
+        from slimsvm.cli.metrics import tally_of
+
+        self.machine, self.other, self.jobs = machine, other, jobs
+        self.tally, self.kind = tally_of(machine), machine.answer.name
+        self.is_staged = machine.head.name == "staged"
+        self.n = self.n_same = self.n_inside = self.evaluations = 0
+        self.difference = self.seconds = 0.0
+
+    def add(self, block: Block, source: str) -> None:
+        """Count a block of finite rows."""
+        machine = _fitting(self.machine, block.X)
         start = time.perf_counter()
-        answers = machine.predict(block.X, n_jobs=jobs)
-        seconds += time.perf_counter() - start
-        n += len(answers)
-        evaluations += int(machine.kernel_evaluations(block.X, n_jobs=jobs).sum()) if _has_stages(machine) else 0
-        n_inside += int((answers == 1).sum()) if machine.answer.name == "inlier" else 0
+        answers = machine.predict(block.X, n_jobs=self.jobs)
+        self.seconds += time.perf_counter() - start
+        self.n += len(answers)
+        if self.is_staged:
+            self.evaluations += int(machine.kernel_evaluations(block.X, n_jobs=self.jobs).sum())
+        if self.kind == "inlier":
+            self.n_inside += int((answers == 1).sum())
         if block.y is not None:
-            _count(source, machine, tally, answers, block.y)
-        if other is not None:
-            theirs = _fitting(other, block.X).predict(block.X, n_jobs=jobs)
-            n_same += int((theirs == answers).sum())
-            if machine.answer.name == "value":
-                difference = max(difference, float(abs(theirs - answers).max()))
-    result = {"n_rows": n} | (tally.result() if tally.n else {})
-    if machine.answer.name == "inlier":
-        result["inliers"] = n_inside / n
-    if other is not None:
-        result |= {"largest_difference": difference} if machine.answer.name == "value" else {"agreement": n_same / n}
-    return result | {
-        "n_vectors": machine.n_vectors,
-        "kernel_evaluations": evaluations / n if _has_stages(machine) else machine.n_vectors,
-        "n_bytes": n_bytes,
-        "us_per_row": seconds / n * 1e6,
-    }
+            if self.kind == "value" and block.y.dtype.kind not in "biuf":
+                raise DataFailure(f"{source}: the targets of a regression must be numbers. Got {block.y[0]!r:.60}.")
+            self.tally.add(answers, block.y)
+        if self.other is not None:
+            theirs = _fitting(self.other, block.X).predict(block.X, n_jobs=self.jobs)
+            self.n_same += int((theirs == answers).sum())
+            if self.kind == "value":
+                self.difference = max(self.difference, float(abs(theirs - answers).max()))
+
+    def result(self, source: str) -> dict[str, Any]:
+        """All figures, for scripts."""
+        from slimsvm import storage
+
+        result: dict[str, Any] = {"n_rows": self.n} | self._figures(source)
+        if self.kind == "inlier":
+            result["inliers"] = self.n_inside / self.n
+        if self.other is not None:
+            is_value = self.kind == "value"
+            result |= {"largest_difference": self.difference} if is_value else {"agreement": self.n_same / self.n}
+        return result | {
+            "n_vectors": self.machine.n_vectors,
+            "kernel_evaluations": self.evaluations / self.n if self.is_staged else self.machine.n_vectors,
+            "n_bytes": len(storage.dumps(self.machine)),
+            "us_per_row": self.seconds / self.n * 1e6,
+        }
+
+    def _figures(self, source: str) -> dict[str, Any]:
+        """How right the answers are; a one-class machine needs no targets, and may get some that are no ±1."""
+        if not self.tally.n:
+            return {}
+        figures = self.tally.result()
+        if figures.get("n_unseen") != self.tally.n:
+            return figures
+        if self.kind == "inlier":
+            return {}
+        known, found = (", ".join(map(str, labels[:8])) for labels in (figures["classes"], figures["unseen_labels"]))
+        raise DataFailure(f"{source}: none of the labels is one that the machine knows. Got {found}; it knows {known}.")
 
 
 def _fitting(machine: KernelMachine, X: Any) -> KernelMachine:
     return widened(machine, X.shape[1]) if X.shape[1] > machine.n_features else machine
-
-
-def _has_stages(machine: KernelMachine) -> bool:
-    return machine.head.name == "staged"
-
-
-def _count(source: Source, machine: KernelMachine, tally: Tally, answers: Any, targets: Any) -> None:
-    from slimsvm.cli.metrics import ClassTally
-
-    if machine.answer.name == "value" and targets.dtype.kind not in "biuf":
-        raise DataFailure(f"{source.name}: the targets of a regression must be numbers. Got {targets[0]!r:.60}.")
-    tally.add(answers, targets)
-    if isinstance(tally, ClassTally) and tally.n_unseen == tally.n:
-        known = ", ".join(map(str, tally.classes.tolist()[:8]))
-        found = ", ".join(sorted(tally.unseen)[:8])
-        raise DataFailure(
-            f"{source.name}: none of the labels is one that the machine knows. Got {found}; it knows {known}."
-        )
 
 
 def _show(result: dict[str, Any], against: str | None) -> None:

@@ -40,14 +40,17 @@ def load_model(path: str, trust: bool = False) -> Any:
 
 def load_machine(path: str, trust: bool = False, n_features: int | None = None) -> KernelMachine:
     """The machine in a file of any kind, with the scaler that belongs to it."""
-    from slimsvm.exceptions import FormatError, UnsupportedModelError
+    return machine_of(load_model(path, trust), path, n_features)
+
+
+def machine_of(model: Any, path: str, n_features: int | None = None) -> KernelMachine:
+    """The machine of what `load_model` gave; n_features is the width of a LIBSVM model."""
     from slimsvm.importers import import_model
 
-    model = load_model(path, trust)
     try:
         imported = import_model(model, fold=not isinstance(model, str), n_features=n_features)
-    except (FormatError, UnsupportedModelError) as error:
-        raise ModelFailure(f"cannot use {path}: {error}") from error
+    except (ValueError, TypeError) as error:  # damaged, unsupported, not fitted
+        raise ModelFailure(f"cannot use {path}: {' '.join(str(error).split())}") from error
     if imported.steps:
         steps = ", ".join(name for name, _ in imported.steps)
         raise ModelFailure(
@@ -63,6 +66,19 @@ def in_order(data: str, model: str) -> tuple[str, str]:
     if there and kind_of(model) is None and kind_of(data) is not None:
         return model, data
     return data, model
+
+
+def of_one_width(first: KernelMachine, second: KernelMachine, first_path: str, second_path: str) -> list[KernelMachine]:
+    """Two machines that take the same rows; a LIBSVM model of fewer features is made as wide as the other."""
+    if first.feature_names is not None and second.feature_names not in (None, first.feature_names):
+        raise ModelFailure(f"{first_path} and {second_path} were trained on features of different names.")
+    width = max(first.n_features, second.n_features)
+    result = []
+    for machine, path in ((first, first_path), (second, second_path)):
+        if machine.n_features < width and kind_of(path) != "libsvm":
+            raise ModelFailure(f"{path} takes {machine.n_features} features, and the other model {width}.")
+        result.append(widened(machine, width) if machine.n_features < width else machine)
+    return result
 
 
 def widened(machine: KernelMachine, width: int) -> KernelMachine:

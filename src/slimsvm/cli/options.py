@@ -25,6 +25,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 trust_option = click.option("--trust", is_flag=True, help="Read a pickle or joblib file, which may run any code.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No notes and no progress.")
 jobs_option = click.option("-j", "--jobs", type=int, default=None, help="Threads that predict.  [default: as they pay]")
+width_option = click.option("--n-features", type=int, help="The width of a LIBSVM model.  [default: its largest index]")
 seed_option = click.option(
     "--random-state", "seed", type=int, default=0, show_default=True, help="The same gives the same."
 )

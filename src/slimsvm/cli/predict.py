@@ -33,6 +33,7 @@ EXAMPLES = options.examples(
 @click.option("--scores", is_flag=True, help="Decision values too.")
 @click.option("--precision", type=click.Choice(["auto", "float32", "float64"]), default="auto", show_default=True)
 @options.data_options
+@options.width_option
 @options.jobs_option
 @options.trust_option
 @options.quiet_option
@@ -46,6 +47,7 @@ def command(
     scores: bool,
     precision: Any,
     reading: options.Reading,
+    n_features: int | None,
     jobs: int | None,
     trust: bool,
     quiet: bool,
@@ -57,7 +59,7 @@ def command(
     places. Where the answers go to a file and the data have targets, a line says how many are right.
     """
     data, model = in_order(data, model)
-    machine = load_machine(model, trust)
+    machine = load_machine(model, trust, n_features)
     answering = Answering(machine, proba or bool(libsvm_proba), scores, jobs, precision, as_json)
     with output.writing(output_path) as file:
         source = reading.open(data, machine, grows=kind_of(model) == "libsvm")

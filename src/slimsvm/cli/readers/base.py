@@ -71,9 +71,13 @@ class Source(ABC):
         row = 1
         with closing(self.stream):
             for X, y in self._parts():
-                if X.shape[0]:
-                    yield Block(X, y, row)
-                    row += X.shape[0]
+                if not X.shape[0]:
+                    continue
+                if self.wanted.needs_target and y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
+                    bad = row + int(np.flatnonzero(~np.isfinite(y))[0])
+                    raise DataFailure(f"{self.name}, row {bad}: the target is missing or not finite.")
+                yield Block(X, y, row)
+                row += X.shape[0]
         if row == 1:
             raise DataFailure(f"{self.name} has no rows.")
 

@@ -58,7 +58,8 @@ class SvmlightSource(Source):
         indptr = np.concatenate(([0], np.cumsum(pairs)))
         labels = 2 * indptr[:-1] + np.arange(len(ends))
         entries = np.delete(values, labels).reshape(-1, 2)
-        indices = entries[:, 0].astype(np.int64) - self._first_index
+        with np.errstate(invalid="ignore"):  # an index beyond all bounds; the check finds it
+            indices = entries[:, 0].astype(np.int64) - self._first_index
         self._check(indices, indptr, chunk, line)
         shape = (len(ends), self._width)
         X = sparse.csr_array((np.ascontiguousarray(entries[:, 1]), indices.astype(np.int32), indptr), shape=shape)

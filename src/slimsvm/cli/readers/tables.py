@@ -130,7 +130,10 @@ class TableSource(Source):
                 value = parse_number(row[i])
                 if value is None:
                     name = repr(self.names[j]) if self.names else str(i)
-                    raise DataFailure(f"{self.name}, line {line}: {row[i]!r:.60} in column {name} is not a number.")
+                    raise DataFailure(
+                        f"{self.name}, line {line}: {row[i]!r:.60} in column {name} is not a number. "
+                        "--ignore leaves a column out."
+                    )
                 X[place, j] = value
         return X
 
