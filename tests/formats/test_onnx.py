@@ -181,7 +181,7 @@ def test_data_far_from_the_origin_keep_their_digits(kernel: Any) -> None:
 
 def test_a_scaler_far_from_the_origin_keeps_its_digits() -> None:
     rng = np.random.default_rng(0)
-    shift, scale = np.array([1e4, -300.123, 0.1]), np.array([0.5, 3.0, 1.0])
+    shift, scale = np.array([1e4, -30000.1234, 0.1]), np.array([0.5, 3.0, 1.0])
     for A in (scale, np.diag(scale) + 0.1 * rng.normal(size=(3, 3))):
         machine = replace(
             machine_of(Rbf(0.5), rng.normal(size=(20, 3)), rng.normal(size=20)),
@@ -192,7 +192,9 @@ def test_a_scaler_far_from_the_origin_keeps_its_digits() -> None:
         assert np.abs(run(machine, X, "float32")["value"] - expected).max() < 1e-5 * np.abs(machine.head.coef).sum()
 
 
-@pytest.mark.parametrize(("gamma", "arithmetic"), [(1.0, "float32"), (300.0, "float64"), (1e6, "float64")])
+@pytest.mark.parametrize(
+    ("gamma", "arithmetic"), [(1.0, "float32"), (20.0, "float64"), (300.0, "float64"), (1e6, "float64")]
+)
 def test_narrow_kernels_are_computed_with_more_digits(gamma: float, arithmetic: str) -> None:
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(30, 3)).astype(np.float32)
