@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slimsvm._versions import __version__, show_versions
     from slimsvm.compression import compress
+    from slimsvm.compression.tradeoff import Frontier, frontier
     from slimsvm.converters import register_skl2onnx
     from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
     from slimsvm.exceptions import (
@@ -42,11 +43,14 @@ if TYPE_CHECKING:
     from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
     from slimsvm.methods.width_search import WidthSearchCV
     from slimsvm.plots.decision import DecisionDisplay, plot_decision
+    from slimsvm.plots.frontier import FrontierDisplay
     from slimsvm.plots.vectors import VectorsDisplay, plot_vectors
 
 __all__ = [
     "DecisionDisplay",
     "FormatError",
+    "Frontier",
+    "FrontierDisplay",
     "GrowingSVC",
     "Interrupted",
     "KernelMachine",
@@ -72,6 +76,7 @@ __all__ = [
     "add_early_exit",
     "compress",
     "export",
+    "frontier",
     "load",
     "plot_decision",
     "plot_vectors",
@@ -85,6 +90,7 @@ __all__ = [
 _HOMES = {
     "_versions": ("__version__", "show_versions"),
     "compression": ("compress",),
+    "compression.tradeoff": ("Frontier", "frontier"),
     "converters": ("register_skl2onnx",),
     "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
     "exceptions": (
@@ -110,6 +116,7 @@ _HOMES = {
     "methods.sparse_regression": ("SparseLargeMarginRegressor",),
     "methods.width_search": ("WidthSearchCV",),
     "plots.decision": ("DecisionDisplay", "plot_decision"),
+    "plots.frontier": ("FrontierDisplay",),
     "plots.vectors": ("VectorsDisplay", "plot_vectors"),
 }
 

@@ -12,12 +12,14 @@ from sklearn.utils import check_random_state
 from slimsvm.compression.costs import with_a_cost
 from slimsvm.compression.job import Given, Job, Made, metric_name
 from slimsvm.compression.metrics import resolve_metric
+from slimsvm.compression.probabilities import Calibrate, own_scores, wanted_kind, with_probabilities
 from slimsvm.compression.promises import Promise
 from slimsvm.compression.recipes import METHODS, refitted
 from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted, PromiseError
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.calibrate import Kind
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
 from slimsvm.methods.sizes import check_distance, resolve_sizes
@@ -41,6 +43,7 @@ def compress(
     validation: Any = None,
     groups: Any = None,
     method: Method = "auto",
+    calibrate: Calibrate = "auto",
     max_distance: float | None = None,
     solver: Solver = "auto",
     init: Init = "auto",
@@ -105,6 +108,10 @@ def compress(
         "selection": some of the support vectors; "growing": hard samples, added step by step; "auto": the best of
         these, by trials on part of the data. "mirror": pairs of mirror points (Chen & Chen 2002), with n_pairs,
         preimage, choice, search, n_candidates and n_samples of `MirrorPointClassifier` as further keywords.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        Probabilities for a classifier, from labelled samples that were held out: validation data, the folds of cv, or
+        folds made for it. "auto" gives the kind that the model has, if any, where there are labelled data; without such
+        a reduced set keeps the model's own. None gives no probabilities.
     max_distance : float, default=None
         In place of a size, the largest ρ²/‖Ψ‖² allowed of a reduced set, Ψ being the model's expansion in feature
         space; the smallest size that keeps to it is found, without data.
@@ -190,11 +197,16 @@ def compress(
     if source.samples is not None:
         source = with_a_cost(source, rng)
 
+    kind = wanted_kind(calibrate, source, validation)
+
     def finished(machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
+        machine = machine if calibrate is not None else replace(machine, calibration=None)
         return _finished(source, machine, history, report, n_jobs=n_jobs, precision=precision)
 
     if max_distance is not None or exact:
-        return _without_promise(source, settings, max_distance, method, rng, verbose, finished)
+        return _without_promise(
+            source, settings, max_distance, method, rng, verbose, finished, kind, calibrate != "auto"
+        )
     named = settings != Settings() and method == "auto"
     method = ("reduced_set" if source.untaught else "reduced_set+refit") if named else method
     sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
@@ -219,6 +231,7 @@ def compress(
         try:
             job.gather()
             made = [job.within()] if promised.as_dict() else [job.of_size(m) for m in sizes or ()]
+            made = made if kind is None else [job.calibrated(one, kind, calibrate != "auto") for one in made]
         except PromiseError as error:
             best: Any = error.best
             error.best = finished(best.machine, best.history, best.report)
@@ -247,7 +260,7 @@ def _finished(source: Source, machine: KernelMachine, history: Any, report: Any,
 
 def _without_promise(
     source: Source, settings: Settings, max_distance: Any, method: str, rng: np.random.Generator, verbose: int,
-    finished: Any,
+    finished: Any, kind: Kind | None, asked: bool,
 ) -> Any:  # fmt: skip
     """The model as it is, or its reduced set within a distance; with data, coefficients are those of the margin."""
     taught = source.samples is not None and method != "reduced_set"
@@ -267,7 +280,16 @@ def _without_promise(
             raise Interrupted(best and finished(best.machine, best.history)) from None
         machine, history = found.machine, found.history
     try:
-        return finished(refitted(source, machine) if taught else machine, history)
+        if not taught:
+            return finished(machine, history)
+        small = refitted(source, machine)
+        if kind is not None:
+            seed = int(rng.integers(2**31))
+            taken, vectors = small, machine
+            small = with_probabilities(
+                small, kind, lambda: own_scores(taken, source, lambda part, _: refitted(part, vectors), seed, 1), asked
+            )
+        return finished(small, history)
     except KeyboardInterrupt:
         raise Interrupted(finished(machine, history)) from None
 

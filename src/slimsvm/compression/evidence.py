@@ -7,7 +7,7 @@ the parent never saw. A promise that only concerns agreement with the parent nee
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -150,16 +150,18 @@ def _widened(figure: Figure, more: float) -> Figure:
 
 
 def on_validation(
-    shop: Workshop, validation: Any, scorer: Scorer | None, needs_labels: bool, **options: Any
+    shop: Workshop, validation: Any, scorer: Scorer | None, needs_labels: bool, whose: str = "compress", **options: Any
 ) -> Evidence:
     """Evidence from data that the parent never saw."""
     pair = isinstance(validation, (tuple, list)) and len(validation) == 2
     if not pair:
-        raise ValueError("validation of compress must be a pair (X_val, y_val); y_val may be None without max_loss.")
+        raise ValueError(
+            f"validation of {whose} must be a pair (X_val, y_val); y_val may be None where no labels are needed."
+        )
     X, y = validation
     if y is None and needs_labels:
-        raise ValueError("validation of compress needs y_val, the labels, for max_loss. max_disagreement needs none.")
-    samples = checked_samples(shop.source.imported, X, y, None, "compress (validation)", all_classes=False)
+        raise ValueError(f"validation of {whose} needs y_val, the labels. max_disagreement of compress needs none.")
+    samples = checked_samples(shop.source.imported, X, y, None, f"{whose} (validation)", all_classes=False)
     return Evidence([Fold.of(shop, samples)], scorer, refits=False, **options)
 
 
@@ -190,17 +192,20 @@ def on_folds(
     n_jobs: int | None,
     progress: Progress,
     fold: bool = False,
+    fit: Callable[..., Any] | None = None,
+    whose: str = "compress",
 ) -> Evidence:
-    """Evidence from folds of X and y, the parent refitted in each."""
-    refittable = require_refittable(model)
+    """Evidence from folds of X and y, the parent refitted in each, by `fit`, which may remember."""
+    fit = fit or fitted_parent
+    refittable = require_refittable(model, whose)
     y = None if y is None else np.asarray(y)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    splits = list(_splits(_splitter(cv, groups, y, source, seed), X, y, groups))
+    splits = list(_splits(_splitter(cv, groups, y, source, seed, whose), X, y, groups, whose))
 
     def one(number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Fold | None:
         part = None if weights is None else weights[train]
         labels = None if y is None else y[train]
-        parent = _fitted(refittable, _safe_indexing(X, train), labels, part)
+        parent = fit(refittable, _safe_indexing(X, train), labels, part)
         own = Source.of(
             parent, _safe_indexing(X, train), labels, C=_own_C(source, parent), fold=fold, sample_weight=part
         )
@@ -215,7 +220,7 @@ def on_folds(
         made = Parallel(n_jobs, prefer="threads")(delayed(one)(i, *split) for i, split in enumerate(splits))
     folds = [fold for fold in made if fold is not None]
     if not folds:
-        raise ValueError("sample_weight of compress must not be zero for every sample that a fold holds out.")
+        raise ValueError(f"sample_weight of {whose} must not be zero for every sample that a fold holds out.")
     return Evidence(folds, scorer, refits=True, n_jobs=n_jobs, progress=progress)
 
 
@@ -234,17 +239,17 @@ def _own_C(source: Source, parent: Any) -> float | None:
     return None if own is None or getattr(parent, "C", None) == own else own
 
 
-def require_refittable(model: Any) -> Any:
+def require_refittable(model: Any, whose: str = "compress") -> Any:
     """The model to clone and fit in each fold; a search's best one."""
     best = getattr(model, "best_estimator_", model)
     if isinstance(best, (str, KernelMachine, Prefit)) or not hasattr(best, "fit") or not hasattr(best, "get_params"):
         raise ValueError(
-            f"cv of compress refits the model in each fold, and {_named(model)} cannot be refitted. Pass "
+            f"cv of {whose} refits the model in each fold, and {_named(model)} cannot be refitted. Pass "
             f"validation=(X_val, y_val), data that the model never saw."
         )
     if type(best).__name__ == "FrozenEstimator":
         raise ValueError(
-            "cv of compress refits the model in each fold, and a FrozenEstimator stays as it is. Pass the model inside "
+            f"cv of {whose} refits the model in each fold, and a FrozenEstimator stays as it is. Pass the model inside "
             "it, or validation=(X_val, y_val), data that it never saw."
         )
     return best
@@ -256,7 +261,7 @@ def _named(model: Any) -> str:
     )
 
 
-def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def fitted_parent(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """A clone of the model, fitted; probabilities, which take SVC five fits more, are left out."""
     fresh = clone(model)
     costly = [name for name, value in fresh.get_params().items() if name.endswith("probability") and value is True]
@@ -271,23 +276,25 @@ def _weight_name(model: Any) -> str:
     return f"{steps[-1][0]}__{_weight_name(steps[-1][1])}" if steps else "sample_weight"
 
 
-def _splitter(cv: Any, groups: Any, y: Any, source: Source, seed: int) -> Any:
+def _splitter(cv: Any, groups: Any, y: Any, source: Source, seed: int, whose: str = "compress") -> Any:
     """A number of folds as a shuffled splitter, stratified for classes, that keeps groups together."""
     classes = isinstance(source.machine.answer, Classes)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
-            raise ValueError(f"cv of compress must be at least 2 folds. Got {cv!r}.")
+            raise ValueError(f"cv of {whose} must be at least 2 folds. Got {cv!r}.")
         if groups is not None:
             return StratifiedGroupKFold(cv, shuffle=True, random_state=seed) if classes else GroupKFold(cv)
         return (StratifiedKFold if classes else KFold)(cv, shuffle=True, random_state=seed)
     return check_cv(cv, None if isinstance(source.machine.answer, Value) else y, classifier=classes)
 
 
-def _splits(splitter: Any, X: Any, y: Any, groups: Any) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _splits(
+    splitter: Any, X: Any, y: Any, groups: Any, whose: str = "compress"
+) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     n = _num_samples(X)
     if groups is not None and _num_samples(groups) != n:
         raise ValueError(
-            f"groups of compress must name a group for each of the {n} samples. Got {_num_samples(groups)}."
+            f"groups of {whose} must name a group for each of the {n} samples. Got {_num_samples(groups)}."
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")

@@ -11,6 +11,7 @@ from slimsvm.answers import Inlier, Value
 from slimsvm.compression.auto import Trial, choose, trial_sizes
 from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validation, require_refittable, without_refits
 from slimsvm.compression.metrics import Scorer
+from slimsvm.compression.probabilities import Scores, judged_scores, own_scores, with_probabilities
 from slimsvm.compression.promises import Promise, largest_size, latency_us
 from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
 from slimsvm.compression.report import Report
@@ -19,6 +20,7 @@ from slimsvm.compression.source import Source
 from slimsvm.exceptions import PromiseError
 from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.calibrate import Kind
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings
 
@@ -94,21 +96,28 @@ class Job:
             )
         cv = FOLDS if given.cv is None else given.cv
         if self._refits:
-            self.evidence = on_folds(
-                given.model,
-                given.X,
-                given.y,
-                self.source,
-                self._shop,
-                cv=cv,
-                groups=given.groups,
-                sample_weight=given.sample_weight,
-                seed=self.seed % 2**31,
-                fold=given.fold,
-                **told,
-            )
+            self.evidence = self._folds(cv)
         else:
             self.evidence = without_refits(self.source, self._shop, cv, self.seed % 2**31, **told)
+
+    def _folds(self, cv: Any) -> Evidence:
+        """Folds with parents of their own."""
+        given = self.given
+        return on_folds(
+            given.model,
+            given.X,
+            given.y,
+            self.source,
+            self._shop,
+            cv=cv,
+            groups=given.groups,
+            sample_weight=given.sample_weight,
+            scorer=self.scorer,
+            seed=self.seed % 2**31,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            fold=given.fold,
+        )
 
     @property
     def _needs_labels(self) -> bool:
@@ -191,6 +200,26 @@ class Job:
                 return search.at(rung, kept=True), candidate
             self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
         return choice, machine
+
+    def calibrated(self, made: Made, kind: Kind, asked: bool) -> Made:
+        """The machine with probabilities from held-out scores; those of the parent stay where nothing was held out."""
+        method, m, machine = made.report.method, made.report.n_vectors, made.machine
+        if m >= self.source.n_vectors:
+            method = "reduced_set"
+        alone = method in ("reduced_set", "mirror")  # made from the model, which saw all samples
+        if alone and self.evidence is None and not asked and machine.calibration is not None:
+            return made
+        return replace(made, machine=with_probabilities(machine, kind, lambda: self._scores(machine, method, m), asked))
+
+    def _scores(self, machine: KernelMachine, method: str, m: int) -> Scores:
+        evidence = self.evidence
+        if evidence is None and method in ("reduced_set", "mirror"):
+            evidence = self._folds(FOLDS)
+        if evidence is not None:
+            return judged_scores(evidence, method, m, machine)
+        return own_scores(
+            machine, self.source, lambda part, i: self._shop(part, i).machine(method, m), self.seed, self.n_jobs
+        )
 
     def so_far(self, stop: KeyboardInterrupt) -> KernelMachine | None:
         """What there is when the work is interrupted: the best machine so far, with folds one of the first of them."""

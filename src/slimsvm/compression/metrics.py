@@ -99,10 +99,15 @@ class _HeldDetector(OutlierMixin, Held):  # type: ignore[misc]
         return self._of("decision", rows)
 
 
-def held(machine: KernelMachine, data: Any, n_jobs: int | None = None) -> Held:
-    """The machine's answers to held-out data, by row."""
+def held(machine: Any, data: Any, n_jobs: int | None = None) -> Held:
+    """The answers of a machine, or of what stands for one, to held-out data, by row."""
     kinds: dict[type[Answer], type[Held]] = {Classes: _HeldClassifier, Value: _HeldRegressor, Inlier: _HeldDetector}
     return kinds[type(machine.answer)](machine, data, n_jobs)
+
+
+def estimator_of(machine: Any) -> Any:
+    """An estimator with a machine's answers; a baseline that stands where a machine would is one itself."""
+    return wrap(machine) if isinstance(machine, KernelMachine) else machine.model
 
 
 def resolve_metric(metric: Any, answer: Answer, whose: str) -> Scorer | None:
@@ -137,9 +142,24 @@ def loss(parts: Sequence[Judged], scorer: Scorer | None, more: float) -> Figure:
     """What the small machine loses. `more` is n/n′: the spread is of the estimate from n samples and n′ new ones."""
     if scorer is None:
         return _mean(np.concatenate([_right(part) for part in parts]), np.concatenate([p.weights for p in parts]), more)
-    whole = _score_loss(parts, scorer, None)
+    return _jackknifed(
+        parts, lambda part, rows: _score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer), more
+    )
+
+
+def score(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
+    """The small machine's own score."""
+    if scorer is not None:
+        return _jackknifed(parts, lambda part, rows: _score(part.small, part, rows, scorer), 0.0)
+    right = [part.small.all() == (part.parent.all() if part.y is None else part.y) for part in parts]
+    return _mean(np.concatenate(right).astype(np.float64), np.concatenate([part.weights for part in parts]), 0.0)
+
+
+def _jackknifed(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float], more: float) -> Figure:
+    """The mean of a figure over the parts; its standard error by leaving out one block of samples after another."""
+    whole = _over_parts(parts, of, None)
     n_blocks = min(BLOCKS, *(len(part) for part in parts))
-    without = np.array([_score_loss(parts, scorer, (block, n_blocks)) for block in range(n_blocks)])
+    without = np.array([_over_parts(parts, of, (block, n_blocks)) for block in range(n_blocks)])
     error = float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
     return Figure(whole, error, error * float(np.sqrt(1.0 + more)))
 
@@ -161,15 +181,17 @@ def _mean(d: FloatArray, weights: FloatArray, more: float) -> Figure:
     return Figure(value, error, error * float(np.sqrt(1.0 + more)))
 
 
-def _score_loss(parts: Sequence[Judged], scorer: Scorer, without: tuple[int, int] | None) -> float:
-    """The loss by a scorer, part by part, each weighing as many samples as it has; `without` one block of so many."""
+def _over_parts(
+    parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float], without: tuple[int, int] | None
+) -> float:
+    """A figure, part by part, each weighing as many samples as it has; `without` one block of so many."""
     total = weight = 0.0
     for part in parts:
         rows = np.arange(len(part))
         if without is not None:
             rows = rows[rows % without[1] != without[0]]
         share = float(part.weights[rows].sum())
-        total += share * (_score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer))
+        total += share * of(part, rows)
         weight += share
     return total / weight
 
@@ -179,13 +201,13 @@ def _score(model: Held, part: Judged, rows: NDArray[np.intp], scorer: Scorer) ->
     even = np.ptp(part.weights) == 0
     try:
         stored = isinstance(scorer, _BaseScorer)  # others may look at the samples themselves
-        asked = (model, rows) if stored else (wrap(model.machine), model.data[rows])
+        asked = (model, rows) if stored else (estimator_of(model.machine), model.data[rows])
         score = scorer(*asked, part.y[rows], **({} if even else {"sample_weight": part.weights[rows]}))
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"metric of compress could not be computed on {len(rows)} held-out samples: {error}. A metric needs what "
+            f"metric could not be computed on {len(rows)} held-out samples: {error}. A metric needs what "
             f"it reads (predict, decision_function, or probabilities that the machines have), and enough samples."
         ) from error
     if not np.isfinite(score):
-        raise ValueError(f"metric of compress is {score} on {len(rows)} held-out samples. Hold out more of them.")
+        raise ValueError(f"metric is {score} on {len(rows)} held-out samples. Hold out more of them.")
     return float(score)

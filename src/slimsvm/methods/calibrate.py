@@ -82,7 +82,9 @@ def _fitted(
     if kind == "sigmoid":
         fits = np.array([_platt(f[:, c], member[:, c], w) for c in range(f.shape[1])])
         return Sigmoid(fits[:, 0], fits[:, 1])
-    curves = [IsotonicRegression(out_of_bounds="clip").fit(f[:, c], member[:, c], w) for c in range(f.shape[1])]
+    curves = [
+        IsotonicRegression(out_of_bounds="clip").fit(f[:, c], member[:, c], sample_weight=w) for c in range(f.shape[1])
+    ]
     knots = [(curve.X_thresholds_, np.clip(curve.y_thresholds_, 0.0, 1.0)) for curve in curves]
     sizes = tuple(len(x) for x, _ in knots)
     return Isotonic(np.concatenate([x for x, _ in knots]), np.concatenate([p for _, p in knots]), sizes)
