@@ -39,6 +39,8 @@ def test_without_click_a_sentence_says_what_to_install(process: Process) -> None
 def test_completion_of_the_shell(process: Process) -> None:
     ended = process(_SLIMSVM_COMPLETE="bash_complete", COMP_WORDS="slimsvm e", COMP_CWORD="1")
     assert ended.out.split() == ["plain,evaluate", "plain,export"]
+    ended = process(_SLIMSVM_COMPLETE="bash_complete", COMP_WORDS="slimsvm export model.slim l", COMP_CWORD="3")
+    assert ended.out.split() == ["plain,libsvm"]
 
 
 def test_nobody_reads_the_answers(moons_files: Any, tmp_path: Path) -> None:

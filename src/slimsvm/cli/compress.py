@@ -26,8 +26,8 @@ EXAMPLES = options.examples(
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("model")
-@click.argument("path", metavar="OUTPUT")
+@click.argument("model", type=options.FILE)
+@click.argument("path", metavar="OUTPUT", type=options.FILE)
 @click.option("--n-vectors", type=options.Size(), help="How many vectors, or which share of the model's.")
 @click.option("--max-loss", type=float, help="The most that accuracy, or --metric, may lose on held-out rows: 0.005.")
 @click.option("--max-disagreement", type=float, help="The largest share of answers that may differ from the model's.")
@@ -36,8 +36,10 @@ EXAMPLES = options.examples(
 @click.option("--confidence", type=float, help="Such as 0.95: keep the promise at this level, not on average.")
 @click.option("--metric", help="A scorer of scikit-learn, such as balanced_accuracy or r2.")
 @click.option("--cv", type=int, help="Folds that are held out, for models that can be fitted anew.  [default: 5]")
-@click.option("--validation", metavar="DATA", help="Rows that the model never saw, in place of folds.")
-@click.option("--data", metavar="DATA", help="Rows to train on, best those of the model.")
+@click.option(
+    "--validation", metavar="DATA", type=options.FILE, help="Rows that the model never saw, in place of folds."
+)
+@click.option("--data", metavar="DATA", type=options.FILE, help="Rows to train on, best those of the model.")
 @click.option("--C", "C", type=float, help="What slack costs in that training.  [default: the model's]")
 @click.option("--max-distance", type=float, help="In place of a size: the largest loss ρ²/‖Ψ‖² in feature space.")
 @click.option("--method", help="How: reduced_set, sparse_margin, selection, growing, mirror, …  [default: auto]")

@@ -24,9 +24,9 @@ EXAMPLES = options.examples(
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("data")
-@click.argument("model")
-@click.option("--against", metavar="MODEL", help="Another model: how often do the two agree?")
+@click.argument("data", type=options.FILE)
+@click.argument("model", type=options.FILE)
+@click.option("--against", metavar="MODEL", type=options.FILE, help="Another model: how often do the two agree?")
 @options.data_options
 @options.width_option
 @options.jobs_option

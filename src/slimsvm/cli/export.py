@@ -15,10 +15,16 @@ EXAMPLES = options.examples(
 )
 
 
+def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from slimsvm.formats import FORMATS
+
+    return [format for format in FORMATS if format.startswith(incomplete)]
+
+
 @click.command(epilog=EXAMPLES)
-@click.argument("model")
-@click.argument("format")
-@click.argument("path")
+@click.argument("model", type=options.FILE)
+@click.argument("format", shell_complete=_formats)
+@click.argument("path", type=options.FILE)
 @options.settings_option
 @options.trust_option
 @options.quiet_option

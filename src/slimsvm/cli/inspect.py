@@ -26,7 +26,7 @@ SHOWN = 6  # numbers of a vector in a line
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("model")
+@click.argument("model", type=options.FILE)
 @click.option("--vectors", "n_vectors", type=click.IntRange(0), metavar="N", help="Show the first N vectors; 0 is all.")
 @options.trust_option
 @options.json_option

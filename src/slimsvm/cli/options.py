@@ -21,6 +21,7 @@ Command = Callable[..., Any]
 
 DATA_FORMATS = ("svmlight", "csv", "tsv", "npy", "npz", "parquet")
 
+FILE = click.Path()  # for the shell, which completes it; whether it is there is for those who open it
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 trust_option = click.option("--trust", is_flag=True, help="Read a pickle or joblib file, which may run any code.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No notes and no progress.")

@@ -25,9 +25,9 @@ EXAMPLES = options.examples(
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("data")
-@click.argument("model")
-@click.argument("output_path", metavar="[OUTPUT]", default="-")
+@click.argument("data", type=options.FILE)
+@click.argument("model", type=options.FILE)
+@click.argument("output_path", metavar="[OUTPUT]", type=options.FILE, default="-")
 @click.option("--proba", is_flag=True, help="Probabilities too, behind a first line with the labels.")
 @click.option("-b", "libsvm_proba", type=click.IntRange(0, 1), default=0, help="-b 1 is --proba, as in svm-predict.")
 @click.option("--scores", is_flag=True, help="Decision values too.")

@@ -27,8 +27,8 @@ UNEVEN = 1e3  # spreads of features that differ by more deserve a note
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("data")
-@click.argument("model")
+@click.argument("data", type=options.FILE)
+@click.argument("model", type=options.FILE)
 @click.option("--method", type=click.Choice(list(METHODS)), default="sparse-margin", show_default=True)
 @click.option(
     "--n-vectors", type=options.Size(), help="How many vectors, or which share of the rows or support vectors."
