@@ -379,3 +379,12 @@ def test_no_vectors(tmp_path: Path) -> None:
     machine = KernelMachine(Rbf(0.5), np.empty((0, 2)), LinearHead(np.empty((0, 1)), [1.5]), Value())
     export(machine, "libsvm", tmp_path / "a")
     assert libsvm_tools.values(tmp_path / "a", np.zeros((1, 2)))[1][0, 0] == 1.5
+
+
+def test_votes_do_not_stand_in_for_a_softmax_of_pairs() -> None:
+    head = PairsHead(np.zeros((1, 3)), np.array([0.1, -3.0, 0.2]))
+    machine = KernelMachine(
+        Rbf(1.0), np.array([[0.0, 1.0]]), head, Classes(np.arange(3)), calibration=Softmax(1.0, decides=True)
+    )
+    with pytest.raises(UnsupportedExportError, match="decides by its softmax calibration"):
+        files(machine, "m")

@@ -74,7 +74,8 @@ def decided_by_scores(machine: KernelMachine, form: str, notes: Notes) -> Kernel
     calibration = machine.calibration
     if calibration is None or not calibration.decides:
         return machine
-    if isinstance(calibration, Softmax) and calibration.slope > 0:
+    # Of pairs the softmax reads the "ovr" decision, whose largest need not have the most votes.
+    if isinstance(calibration, Softmax) and calibration.slope > 0 and not machine.head.gives_pairs:
         return replace(machine, calibration=replace(calibration, decides=False))
     if isinstance(calibration, Sigmoid) and isinstance(machine.head, LinearHead):
         a, b = calibration.a, calibration.b
