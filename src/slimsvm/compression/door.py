@@ -10,8 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from slimsvm.compression.costs import with_a_cost
-from slimsvm.compression.job import Given, Job, Made, metric_name
+from slimsvm.compression.job import Given, Job, metric_name
 from slimsvm.compression.metrics import resolve_metric
+from slimsvm.compression.plain import as_it_is, mirror_settings, mirrored, reduced
 from slimsvm.compression.probabilities import Calibrate, own_scores, wanted_kind, with_probabilities
 from slimsvm.compression.promises import Promise
 from slimsvm.compression.recipes import METHODS, refitted
@@ -19,9 +20,8 @@ from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted, PromiseError
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.calibrate import Kind
 from slimsvm.methods.progress import Progress
-from slimsvm.methods.reduction import Init, Refine, Settings, Solver, reduce_machine
+from slimsvm.methods.reduction import Init, Refine, Settings, Solver
 from slimsvm.methods.sizes import check_distance, resolve_sizes
 
 Method = Literal["auto", "sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "mirror"]
@@ -191,9 +191,13 @@ def compress(
     _check_method(method, options)
     promised = Promise(max_loss, max_disagreement, max_bytes, max_latency_us, None, confidence)
     _check_evidence(promised, n_vectors, max_distance, cv, validation, groups, metric)
-    source = Source.of(model, X, y, C=C, sample_weight=sample_weight, fold=fold, n_features=n_features)
+    judged = bool(promised.as_dict()) or cv is not None or validation is not None
+    mirror = method == "mirror" and not judged
+    if method == "mirror" and (max_distance is not None or C is not None):
+        raise ValueError("max_distance and C of compress are not for method='mirror'. Leave them out.")
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    exact = n_vectors is None and max_distance is None and not promised.as_dict()
+    data: dict[str, Any] = {} if mirror else {"X": X, "y": y, "C": C, "sample_weight": sample_weight}
+    source = Source.of(model, fold=fold, n_features=n_features, **data)
     if source.samples is not None:
         source = with_a_cost(source, rng)
 
@@ -203,13 +207,43 @@ def compress(
         machine = machine if calibrate is not None else replace(machine, calibration=None)
         return _finished(source, machine, history, report, n_jobs=n_jobs, precision=precision)
 
-    if max_distance is not None or exact:
-        return _without_promise(
-            source, settings, max_distance, method, rng, verbose, finished, kind, calibrate != "auto"
+    def listed(made: list[Any]) -> Any:
+        slims = [finished(*one) for one in made]
+        return slims if np.ndim(n_vectors) else slims[0]
+
+    def probable(made: Any) -> Any:
+        machine, history, report = made
+        if kind is None or not taught:
+            return made
+        seed = int(rng.integers(2**31))
+        own = with_probabilities(
+            machine,
+            kind,
+            lambda: own_scores(machine, source, lambda part, _: refitted(part, machine), seed, 1),
+            calibrate != "auto",
         )
-    named = settings != Settings() and method == "auto"
-    method = ("reduced_set" if source.untaught else "reduced_set+refit") if named else method
-    sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
+        return own, history, report
+
+    taught = method == "reduced_set+refit" or (source.samples is not None and method != "reduced_set")
+    try:
+        if mirror:
+            return listed(mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose))
+        if n_vectors is None and max_distance is None and not judged:
+            return finished(*probable(as_it_is(source, taught)))
+        if max_distance is not None:
+            distance = check_distance(max_distance, "compress")
+            near = reduced(source, None, settings, rng, max_distance=distance, taught=taught, verbose=verbose)
+            return listed([probable(one) for one in near])
+        sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
+        if method == "auto" and settings != Settings():
+            method = "reduced_set" if source.untaught else "reduced_set+refit"
+            taught = method != "reduced_set"
+        plain = method in ("reduced_set", "reduced_set+refit") or (method == "auto" and X is None)
+        if plain and not judged and kind is None:
+            return listed(reduced(source, sizes, settings, rng, taught=taught, verbose=verbose))
+    except Interrupted as stop:
+        left: Any = stop.best
+        raise Interrupted(left and finished(*left)) from None
     if sizes is not None and promised.as_dict():
         if np.ndim(n_vectors):
             raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
@@ -237,14 +271,9 @@ def compress(
             error.best = finished(best.machine, best.history, best.report)
             raise
         except KeyboardInterrupt as stop:
-            left = job.so_far(stop)
-            raise Interrupted(left and finished(left)) from None
-    slims = [_of(one, finished) for one in made]
-    return slims if np.ndim(n_vectors) else slims[0]
-
-
-def _of(made: Made, finished: Any) -> Any:
-    return finished(made.machine, made.history, made.report)
+            kept = job.so_far(stop)
+            raise Interrupted(kept and finished(kept)) from None
+    return listed([(one.machine, one.history, one.report) for one in made])
 
 
 def _finished(source: Source, machine: KernelMachine, history: Any, report: Any, **options: Any) -> Any:
@@ -258,47 +287,13 @@ def _finished(source: Source, machine: KernelMachine, history: Any, report: Any,
     return model
 
 
-def _without_promise(
-    source: Source, settings: Settings, max_distance: Any, method: str, rng: np.random.Generator, verbose: int,
-    finished: Any, kind: Kind | None, asked: bool,
-) -> Any:  # fmt: skip
-    """The model as it is, or its reduced set within a distance; with data, coefficients are those of the margin."""
-    taught = source.samples is not None and method != "reduced_set"
-    if taught and source.untaught:
-        raise ValueError(
-            f"compress with X refits coefficients for the margin, which {source.untaught}. Leave X and y out."
-        )
-    machine, history = source.machine, None
-    if max_distance is not None:
-        distance = check_distance(max_distance, "compress")
-        try:
-            (found,) = reduce_machine(
-                machine, None, settings, rng, max_distance=distance, verbose=verbose, target=source.target
-            )
-        except Interrupted as stop:
-            best: Any = stop.best
-            raise Interrupted(best and finished(best.machine, best.history)) from None
-        machine, history = found.machine, found.history
-    try:
-        if not taught:
-            return finished(machine, history)
-        small = refitted(source, machine)
-        if kind is not None:
-            seed = int(rng.integers(2**31))
-            taken, vectors = small, machine
-            small = with_probabilities(
-                small, kind, lambda: own_scores(taken, source, lambda part, _: refitted(part, vectors), seed, 1), asked
-            )
-        return finished(small, history)
-    except KeyboardInterrupt:
-        raise Interrupted(finished(machine, history)) from None
-
-
 def _check_method(method: Any, options: dict[str, Any]) -> None:
     if method not in METHODS:
         raise ValueError(f"method of compress must be one of {', '.join(map(repr, METHODS))}. Got {method!r}.")
     if method != "mirror" and options:
         raise TypeError(f"compress got an unexpected keyword argument {next(iter(options))!r}.")
+    if options:
+        mirror_settings({"n_vectors": 2, **options})
 
 
 def _check_evidence(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -333,11 +332,7 @@ class _Mirrored(Maker):
         samples = self.source.samples
         assert samples is not None
         options = {"n_pairs": None, **self.shop.options, "n_vectors": m}
-        unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
-        if unknown:
-            raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
         settings = MirrorSettings(**options)
-        settings.check("compress")
         y = samples.y if samples.given else None
         limits = [Limit(options["n_pairs"], m)]
         (found,) = mirror_machine(self.source.machine, samples.X, y, samples.weights, settings, self.rng, limits=limits)
