@@ -180,6 +180,11 @@ def test_forms_of_models_and_data(moons: Any, tmp_path: Path) -> None:
     small = slimsvm.compress(SVC(C=5).fit(moons[0], y))
     alone = frontier(small, moons[0], y, validation=(moons[0], y), C=5.0, random_state=0, **QUICK)
     assert "exact" not in alone.records["method"]  # the parent itself is slimsvm's
+    slimsvm.export(slimsvm.compress(SVC(C=5).fit(*moons)), "libsvm", tmp_path / "moons.model")
+    filed = frontier(tmp_path / "moons.model", *moons, validation=moons, C=5.0, random_state=0, **QUICK)
+    assert filed.records["score"].tolist() == alone.records["score"].tolist()
+    with pytest.raises(ValueError, match=r"cv of frontier refits.*a LIBSVM model file cannot.*validation="):
+        frontier(tmp_path / "moons.model", *moons, C=5.0, **QUICK)
 
 
 def test_early_exit_needs_fewer_evaluations(svc: Any, moons: Any) -> None:

@@ -19,6 +19,7 @@ from sklearn.svm import SVC, SVR
 import slimsvm
 from slimsvm import compress
 from slimsvm.calibration import Isotonic, Sigmoid
+from slimsvm.compression.probabilities import with_probabilities
 from slimsvm.methods.calibrate import calibrated
 
 
@@ -106,6 +107,14 @@ def test_the_same_seed_gives_the_same_probabilities(svc: Any, moons: Any) -> Non
         for n in (1, 2)
     ]
     assert some[0].machine_ == some[1].machine_
+
+
+def test_early_exit_has_no_probabilities(svc: Any, moons: Any) -> None:
+    machine = slimsvm.add_early_exit(compress(svc), *moons).machine_
+    with pytest.warns(UserWarning, match=r"without the probabilities that its parent has: .*early exit"):
+        assert with_probabilities(machine, "sigmoid", lambda: pytest.fail("no scores needed"), False) is not None
+    with pytest.raises(ValueError, match=r"calibrate='sigmoid' of compress does not go with this machine.*early exit"):
+        with_probabilities(machine, "sigmoid", lambda: pytest.fail("no scores needed"), True)
 
 
 def test_errors_and_warnings_say_why(svc: Any, moons: Any, tmp_path: Any) -> None:

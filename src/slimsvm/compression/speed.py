@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 ROWS_ALONE = 16  # samples that are asked for one by one
 ROWS_IN_BATCH = 1000
-RUNS = 5  # of which the best counts: others are disturbed
+RUNS = 10  # of which the best counts: others are disturbed
 SECONDS = 0.5  # after which no further run begins
 
 
@@ -31,11 +31,12 @@ def microseconds(ask: Callable[[Any], Any], X: Any) -> tuple[float, float]:
 
 def _best(ask: Callable[[Any], Any], X: Any, seconds: float) -> float:
     began, best = time.perf_counter(), np.inf
-    for _ in range(RUNS):
+    for run in range(RUNS):
         start = time.perf_counter()
         ask(X)
         now = time.perf_counter()
         best = min(best, now - start)
-        if now - began > seconds:
+        # A run may be slow because another program took its turn: what is fast has three at least.
+        if now - began > seconds and (run >= 2 or best > SECONDS):
             break
     return float(best)

@@ -151,10 +151,8 @@ class Survey:
             warnings.filterwarnings("ignore", message="Early exit drops the calibration")
             for number, line in enumerate(self.lines):
                 line.made = Parallel(self.n_jobs, prefer="threads")(delayed(self._make)(line, i) for i in folds)
-                done = "%s of up to %d vectors on %d held-out parts; %d of %d methods done"
-                self.progress.tell(
-                    done, line.method, line.sizes[-1], len(folds), number + 1, len(self.lines), always=True
-                )
+                done = "%s on %d held-out part(s); %d of %d methods done"
+                self.progress.tell(done, line.method, len(folds), number + 1, len(self.lines), always=True)
 
     def _make(self, line: Line, i: int) -> list[Made]:
         fold, seed = self.evidence.folds[i], self.seed + i
