@@ -12,8 +12,8 @@ endif
 
 .PHONY: demo test lint types bench papers sanitize fallback dist clean
 
-demo: $(VENV)/installed-cli
-	$(BIN)/slimsvm demo
+demo: $(VENV)/installed-cli,plot
+	$(BIN)/slimsvm demo --picture build/frontier.png
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2

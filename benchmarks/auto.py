@@ -47,6 +47,7 @@ def main() -> None:
             for one in chosen(options.only, options.quick)
             for seed in range(min(repeats(one), options.repeats or REPEATS))
         ]
+        tasks.sort(key=lambda task: task[1])  # all sets have some rows soon
         failed = run_missing(trial, tasks, ("set", "seed"), path, options.jobs)
     rows = read_csv(path)
     if rows:

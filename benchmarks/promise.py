@@ -31,6 +31,7 @@ MEDIAN_COMPRESSION, LEAST_COMPRESSION = 20.0, 10.0
 HONEST = 0.9  # share of the runs in which the kept loss is within two standard errors of the estimate
 CACHE = 1000  # MB that the SVC may hold of its kernel matrix
 FOLD_REPEATS = 1  # of large sets
+LATER = 3  # splits that the small sets have before the large ones begin
 
 
 def main() -> None:
@@ -48,6 +49,7 @@ def main() -> None:
             if options.evidence in (None, evidence) or not one.large
             for seed in range(min(repeats, options.repeats or repeats))
         ]
+        tasks.sort(key=lambda task: task[1] + LATER * (SETS | GENERATED)[task[0]].large)  # all sets have some rows soon
         failed = run_missing(trial, tasks, ("set", "seed", "evidence"), path, options.jobs)
     rows = read_csv(path)
     if rows:

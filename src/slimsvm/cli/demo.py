@@ -1,4 +1,4 @@
-"""`slimsvm demo`: an SVC, the same machine in slimsvm, and machines with few of its vectors, side by side."""
+"""`slimsvm demo`: an SVC, the smallest machine that loses at most half a point against it, and the whole trade-off."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import click
 
 from slimsvm.cli import options, output
 
-N_TRAIN, N_TEST, N_FEATURES = 5000, 10_000, 16
+N_TRAIN, N_TEST, N_FEATURES = 4000, 10_000, 16
 QUICK = 10  # times fewer samples
-SHARES = 0.1, 0.02  # of the support vectors that the small machines have
-HEADING = ("", "vectors", "accuracy", "agreement", "µs/row in a batch", "µs for one row")
+MAX_LOSS = 0.005
+SIZES = (5, 10, 20, 40, 80)  # of the picture
+METHODS = ("sparse_margin", "reduced_set+refit", "reduced_set", "selection")
+HEADING = ("", "vectors", "accuracy", "agreement", "µs alone", "µs in a batch", "bytes")
 
 
 @click.command(epilog=options.examples("slimsvm demo", "slimsvm demo --quick --json"))
 @click.option("--quick", is_flag=True, help=f"{QUICK} times fewer samples: seconds in place of a minute.")
+@click.option("--picture", default="frontier.png", show_default=True, help="File of the picture.")
 @options.json_option
-def command(quick: bool, as_json: bool) -> None:
-    """Train scikit-learn's SVC on made-up data, compress it, and compare."""
+def command(quick: bool, picture: str, as_json: bool) -> None:
+    """Train scikit-learn's SVC on made-up data, compress it to what may be lost, compare, and draw the trade-off."""
     from sklearn.svm import SVC
 
     import slimsvm
@@ -33,28 +36,29 @@ def command(quick: bool, as_json: bool) -> None:
     )
     say("Training scikit-learn's SVC (RBF kernel, C = 1) …")
     svc = SVC().fit(X, y)
-    n_vectors, expected = len(svc.support_vectors_), svc.predict(X_test)
-    say(f"It has {n_vectors:,} support vectors.")
-    slim = slimsvm.compress(svc)
-    difference = abs(slim.decision_function(X_test) - svc.decision_function(X_test)).max()
-    say(f"The same machine: slim = slimsvm.compress(svc). Its decision values differ by at most {difference:.1e}.")
-    models = [("scikit-learn", svc, n_vectors, X_test), ("slimsvm", slim, n_vectors, X_test)]
-    single = X_test.astype("float32")
-    models.append(("slimsvm, float32 data", slim, n_vectors, single))
-    for share in SHARES:
-        began = time.perf_counter()
-        small = slimsvm.compress(svc, n_vectors=share, random_state=0)
-        lost, took = small.history_[-1]["relative"], time.perf_counter() - began
-        say(f"n_vectors={share}: {small.n_vectors_} vectors, ρ²/‖Ψ‖² = {lost:.3f}, in {took:.1f} seconds")
-        models.append((f"slimsvm, n_vectors={share}, float32 data", small, small.n_vectors_, single))
+    say(f"It has {len(svc.support_vectors_):,} support vectors.")
+    say(f"Half a point may be lost: small = slimsvm.compress(svc, X, y, max_loss={MAX_LOSS}, cv=5) …")
+    small, took = _timed(lambda: slimsvm.compress(svc, X, y, max_loss=MAX_LOSS, cv=5, n_jobs=2, random_state=0))
+    say(f"{took:.0f} seconds. small.report_ says:\n  " + str(small.report_).replace("\n", "\n  "))
+    exact, single, expected = slimsvm.compress(svc), X_test.astype("float32"), svc.predict(X_test)
+    models = [
+        ("scikit-learn", svc, exact, X_test),
+        ("slimsvm, all vectors", exact, exact, single),
+        (f"slimsvm, max_loss={MAX_LOSS}", small, small, single),
+    ]
     rows = [_row(*model, y_test, expected) for model in models]
+    say("\nOn test samples that neither has seen:\n")
+    if not as_json:
+        output.table([HEADING, *map(_words, rows)])
+    say("\nThe whole trade-off: slimsvm.frontier(svc, X, y) …")
+    front, took = _timed(lambda: _frontier(svc, X, y, X_test, y_test))
+    drawn = _draw(front, picture)
+    say(f"{took:.0f} seconds for {len(front.records)} machines and baselines. {drawn}")
     seconds = time.perf_counter() - start
     if as_json:
-        output.show_json({"models": rows, "largest_difference": difference, "seconds": seconds})
-        return
-    say("")
-    output.table([HEADING, *map(_words, rows)])
-    say(f"\nAll of it took {seconds:.0f} seconds. Next: slimsvm train --help, slimsvm compress --help.")
+        report = small.report_.as_dict()
+        output.show_json({"models": rows, "report": report, "picture": drawn, "seconds": seconds})
+    say(f"All of it took {seconds:.0f} seconds. Next: slimsvm train --help, slimsvm compress --help.")
 
 
 def _data(divided_by: int) -> list[Any]:
@@ -70,22 +74,51 @@ def _data(divided_by: int) -> list[Any]:
     return list(train_test_split(X, y, train_size=n_train, random_state=0))
 
 
-def _row(name: str, model: Any, n_vectors: int, X: Any, y: Any, expected: Any) -> dict[str, Any]:
-    """Vectors, accuracy, agreement with scikit-learn, µs per row in a batch and alone."""
+def _frontier(svc: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
+    """Several methods and sizes, and the baselines, judged on the test samples."""
+    import slimsvm
+
+    sizes = [size for size in SIZES if 2 * size <= len(svc.support_)]
+    return slimsvm.frontier(svc, X, y, sizes=sizes, methods=METHODS, validation=(X_test, y_test), random_state=0)
+
+
+def _draw(front: Any, path: str) -> str:
+    """Write the picture; says where it is, or why there is none."""
+    try:
+        figure = front.plot().figure_
+    except ImportError as missing:
+        return f"No picture: {missing}"
+    with output.writing(path) as file:
+        figure.savefig(file, dpi=120, format="png")
+    return f"The picture is in {path}."
+
+
+def _row(name: str, model: Any, slim: Any, X: Any, y: Any, expected: Any) -> dict[str, Any]:
+    """Vectors, accuracy, agreement with scikit-learn, µs per row alone and in a batch, bytes of the tables."""
+    from slimsvm.formats.c import table_bytes
+
     answers, one = model.predict(X), X[:1]
     return {
         "name": name,
-        "n_vectors": n_vectors,
+        "n_vectors": slim.n_vectors_,
         "accuracy": float((answers == y).mean()),
         "agreement": float((answers == expected).mean()),
-        "us_per_row": _seconds(lambda: model.predict(X)) / len(X) * 1e6,
         "us_alone": _seconds(lambda: model.predict(one)) * 1e6,
+        "us_per_row": _seconds(lambda: model.predict(X)) / len(X) * 1e6,
+        "bytes": table_bytes(slim.machine_),
     }
 
 
 def _words(row: dict[str, Any]) -> tuple[str, ...]:
     shares = f"{row['accuracy']:.2%}", f"{row['agreement']:.2%}"
-    return row["name"], f"{row['n_vectors']:,}", *shares, f"{row['us_per_row']:,.3f}", f"{row['us_alone']:,.1f}"
+    times = f"{row['us_alone']:,.1f}", f"{row['us_per_row']:,.3f}"
+    return row["name"], f"{row['n_vectors']:,}", *shares, *times, f"{row['bytes']:,}"
+
+
+def _timed(make: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    made = make()
+    return made, time.perf_counter() - start
 
 
 def _seconds(call: Callable[[], object], budget: float = 0.5) -> float:
