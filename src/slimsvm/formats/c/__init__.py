@@ -1,18 +1,150 @@
-"""C: one header of tables and loops, without malloc and without math.h, for anything that has a compiler."""
+"""C: one header of tables and loops, without malloc and without math.h, for anything that has a compiler.
+
+`layout.py` says what tables there are, `source.py` which pieces of C text a machine needs; the pieces are in
+`loops.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` turns a machine into integers, and
+`fixed.py` computes what C will compute of them, so that `loss.py` can tell at export what that costs. `header.py` puts
+the file together.
+"""
 
 from __future__ import annotations
 
-from slimsvm.formats.c.layout import TYPES, TableType, form_of, tables_of
+from typing import Any
+
+from slimsvm.answers import Classes
+from slimsvm.exceptions import UnsupportedExportError
+from slimsvm.formats import Files
+from slimsvm.formats.c import words
+from slimsvm.formats.c.header import Header, comment
+from slimsvm.formats.c.layout import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
+from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
+from slimsvm.formats.c.quantisation import fixed_point
+from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
+
+CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # what max_bytes chooses from
+
+
+def files(
+    machine: KernelMachine,
+    name: str,
+    *,
+    tables: TableType | None = None,
+    max_bytes: int | None = None,
+    X: Any = None,
+    y: Any = None,
+    prefix: str | None = None,
+) -> Files:
+    """One header with the machine's tables and functions.
+
+    Parameters
+    ----------
+    tables : the type of the tables: "float32" (the default), "float64", or in fixed point "int16" or "int8".
+    max_bytes : what the tables may take. Without `tables` the widest of "float32", "int16" and "int8" that fits is
+        taken.
+    X : (n, d), data that the loss of accuracy is measured on, and whose range fixed point is made for; without it, rows
+        around the vectors serve.
+    y : (n,), their labels, to measure accuracy before and after.
+    prefix : what the names in C begin with; made from the file's name if left out.
+    """
+    form = form_of(machine)
+    kind = _chosen(form, tables, max_bytes)
+    prefix = words.prefix_of(name) if prefix is None else prefix
+    words.check_prefix(prefix)
+    if y is not None and X is None:
+        raise ValueError("y of the C export labels the rows of X. Give X too.")
+    if is_fixed(kind) and X is None and machine.kernel.name == "linear":
+        raise UnsupportedExportError(
+            "Fixed point needs the range of the data, which the vectors of a linear kernel do not tell. Give rows as X."
+        )
+    rows = rows_of(machine, X)
+    fixed = fixed_point(form, kind, rows) if is_fixed(kind) else None
+    loss = None
+    if kind != "float64":
+        loss = measured(machine, rounded(machine) if fixed is None else fixed, rows, y, X is None)
+    held = tables_of(form, kind) if fixed is None else fixed.tables
+    facts = _facts(form, kind, held, loss, rows)
+    text = Header(form, kind, held, fixed, prefix).text(comment(name, machine, _lines(form, facts, loss)), rows)
+    notes = (f"{facts['n_bytes']} bytes of {kind} tables.", *([] if loss is None else [_sentence(loss)]))
+    return Files({name: text.encode("ascii")}, notes, facts)
 
 
 def table_bytes(machine: KernelMachine, tables: TableType = "float32") -> int:
     """The bytes of all tables that the export of a machine writes: points, coefficients, offsets, maps, calibration."""
-    check_type(tables)
-    return sum(table.n_bytes for table in tables_of(form_of(machine), tables).values())
+    return _bytes(form_of(machine), _checked(tables))
 
 
-def check_type(tables: str) -> None:
-    """Refuse a table type that there is none of."""
+def _bytes(form: Form, kind: TableType) -> int:
+    return sum(table.n_bytes for table in tables_of(form, kind).values())
+
+
+def _checked(tables: TableType) -> TableType:
     if tables not in TYPES:
         raise ValueError(f"tables of the C export must be one of {', '.join(map(repr, TYPES))}. Got {tables!r}.")
+    return tables
+
+
+def _chosen(form: Form, tables: TableType | None, max_bytes: int | None) -> TableType:
+    """The table type asked for, or the widest one that fits; a sentence where none does."""
+    if max_bytes is None:
+        return "float32" if tables is None else _checked(tables)
+    choices = CHOICES if tables is None else (_checked(tables),)
+    sizes = {kind: _bytes(form, kind) for kind in choices}
+    for kind, size in sizes.items():
+        if size <= max_bytes:
+            return kind
+    nearest = choices[-1]
+    narrower = {kind: _bytes(form, kind) for kind in CHOICES if tables is not None and _bytes(form, kind) <= max_bytes}
+    advice = (
+        f"tables={next(iter(narrower))!r} takes {next(iter(narrower.values()))}."
+        if narrower
+        else f"slimsvm.compress(model, X, y, max_bytes={max_bytes}) finds a machine that fits."
+    )
+    raise UnsupportedExportError(
+        f"max_bytes of the C export is {max_bytes}, and the {nearest} tables of this machine take {sizes[nearest]}. "
+        f"{advice}"
+    )
+
+
+def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | None, rows: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "tables": kind,
+        "n_bytes": sum(table.n_bytes for table in held.values()),
+        "table_bytes": {name: table.n_bytes for name, table in held.items()},
+        "kernel_evaluations": float(form.machine.kernel_evaluations(rows).mean()),
+        "multiply_adds": _multiply_adds(form),
+    }
+    if loss is not None:
+        facts |= {"n_rows": loss.n_rows, "score_loss": loss.score, "changed": loss.changed}
+        if loss.before is not None:
+            facts |= {"quality_before": loss.before, "quality": loss.after}
+    return facts
+
+
+def _multiply_adds(form: Form) -> int:
+    """The products per sample, at most: input map, coordinates of points, and coefficients."""
+    input_map, head = form.machine.input_map, form.head
+    products = form.points.nnz if hasattr(form.points, "nnz") else form.points.size
+    products += 0 if input_map is None else input_map.scale.size
+    if isinstance(head, StagedHead):
+        return int(products + sum(head.sizes) * head.n_scores)
+    return int(products + (0 if form.folded else head.coef.size))
+
+
+def _lines(form: Form, facts: dict[str, Any], loss: Loss | None) -> list[tuple[str, str]]:
+    """What the comment tells."""
+    machine, parts = form.machine, ", ".join(f"{name} {n}" for name, n in facts["table_bytes"].items())
+    answer = f"{machine.answer.n_classes} classes" if isinstance(machine.answer, Classes) else machine.answer.name
+    evaluations = f"{form.n_points} {'products' if form.folded else 'kernel values'}"
+    if isinstance(machine.head, StagedHead):
+        evaluations += f" at most, {facts['kernel_evaluations']:.1f} on average,"
+    return [
+        ("machine", f"{machine.kernel!r}, {machine.n_vectors} vectors, {machine.n_features} features, {answer}"),
+        ("tables", f"{facts['tables']}, {facts['n_bytes']} bytes: {parts}"),
+        ("cost", f"{evaluations} and {facts['multiply_adds']} multiplications with additions per sample"),
+        ("loss", "rounding in the last digits only" if loss is None else loss.sentence()),
+    ]
+
+
+def _sentence(loss: Loss) -> str:
+    words = loss.sentence()
+    return f"{words[0].upper()}{words[1:]}."

@@ -30,6 +30,7 @@ WIDTHS: dict[TableType, dict[str, str]] = {
     "int16": {"point": "int16", "coef": "int16", "offset": "int32"},
     "int8": {"point": "int8", "coef": "int16", "offset": "int32"},
 }
+HIGHEST_DEGREE = 2**15 - 1  # an int of the smallest boards
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,10 @@ def is_fixed(tables: TableType) -> bool:
 def form_of(machine: KernelMachine) -> Form:
     """The machine as C evaluates it, or what stands in the way."""
     kernel = machine.kernel
-    if kernel.name == "poly" and not float(kernel.degree).is_integer():
+    if kernel.name == "poly" and not (float(kernel.degree).is_integer() and kernel.degree <= HIGHEST_DEGREE):
         raise UnsupportedExportError(
-            f"The C export computes whole powers only. The degree of the poly kernel is {kernel.degree:g}: "
-            "train with a whole one."
+            f"The C export computes whole powers up to {HIGHEST_DEGREE} only. The degree of the poly kernel is "
+            f"{kernel.degree:g}: train with another one."
         )
     head, points, gammas = machine.head, machine.points, machine.gammas
     if not head.n_points:

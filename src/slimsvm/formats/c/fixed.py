@@ -1,0 +1,149 @@
+"""Fixed point: a machine as integers, and what C computes of them, bit for bit, in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm._record import FloatArray
+from slimsvm.formats.c import arithmetic
+from slimsvm.formats.c.layout import Form, Table
+from slimsvm.heads import MirrorHead, PairwiseHead, StagedHead
+from slimsvm.kernels.geometry import dense
+
+Integers = NDArray[np.int64]
+WIDE, SHORT = 2**31 - 1, 2**15 - 1
+DECISION_BITS = 24
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A machine in integers.
+
+    Parameters
+    ----------
+    form : the machine.
+    tables : the integers of every table of `layout.tables_of`.
+    constants : the other numbers of the C text, by name.
+    input_bits : (d,), the binary digits of every feature.
+    """
+
+    form: Form
+    tables: dict[str, Table]
+    constants: dict[str, int]
+    input_bits: Integers
+
+    def quantise(self, X: FloatArray) -> Integers:
+        """Data (n, d) as the machine reads them."""
+        scaled = np.clip(np.ldexp(dense(X), self.input_bits), -SHORT, SHORT)
+        return np.asarray(np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
+
+    def real(self, scores: Integers) -> FloatArray:
+        """Scores as real numbers."""
+        return np.ldexp(scores.astype(np.float64), -self.constants["score_bits"])
+
+    def scores(self, inputs: Integers) -> tuple[Integers, Integers]:
+        """The scores (n, s) and kernel evaluations (n,) of integer data (n, d)."""
+        step = max(1, 2**20 // max(self.form.n_points, self.form.n_coordinates))
+        parts = [self._scores(inputs[a : a + step]) for a in range(0, len(inputs), step)]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def _scores(self, inputs: Integers) -> tuple[Integers, Integers]:
+        u, head, every = self._coordinates(inputs), self.form.head, np.full(len(inputs), self.form.n_points)
+        if self.form.folded:
+            sums = self._quantities(u) * self.constants["weight"]
+            return self._offset(arithmetic.rounded(sums, self.constants["weight_shift"]), slice(None)), every
+        k = self._values(u)
+        if isinstance(head, StagedHead):
+            return self._staged(k, head)
+        coef = self._array("coef").reshape(head.coef.shape)
+        if isinstance(head, PairwiseHead):
+            return self._finish(k @ _by_pairs(head, coef), slice(None)), every
+        return self._finish((self._distances(u, k) if isinstance(head, MirrorHead) else k) @ coef, slice(None)), every
+
+    def _array(self, name: str) -> Integers:
+        return self.tables[name].values.astype(np.int64)
+
+    def _coordinates(self, inputs: Integers) -> Integers:
+        input_map, most = self.form.machine.input_map, self.constants["range"]
+        if input_map is None:
+            return np.clip(inputs, -most, most)
+        scale, bits = self._array("map_scale"), self._array("map_bits")
+        products = inputs * scale if input_map.is_diagonal else inputs @ scale.reshape(input_map.scale.shape).T
+        return np.clip(arithmetic.rounded(products + self._array("map_offset"), bits), -most, most)
+
+    def points(self) -> FloatArray:
+        """The points (m, p) in units of coordinates, or the folded weights in theirs."""
+        points = self._array("points") * self.constants["point_step"]
+        shape = self.form.points.shape
+        if "columns" not in self.tables:
+            return points.reshape(shape).astype(np.float64)
+        result = np.zeros(shape)
+        starts = self._array("starts")
+        rows = np.repeat(np.arange(shape[0]), np.diff(starts))
+        result[rows, self._array("columns")[: starts[-1]]] = points[: starts[-1]]
+        return result
+
+    def _quantities(self, u: Integers) -> Integers:
+        """x·z, ‖x − z‖² or ‖x − z‖₁ of integers, (n, m): exact, as float64 is below 2^53."""
+        z, x = self.points(), u.astype(np.float64)
+        if self.form.machine.kernel.geometry == "manhattan_distance":
+            return self.form.machine.kernel._quantity(x, z).astype(np.int64)
+        t = x @ z.T
+        if self.form.machine.kernel.geometry == "squared_distance":
+            t = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2 * t
+        return t.astype(np.int64)
+
+    def _values(self, u: Integers) -> Integers:
+        return self._profile(self._quantities(u), self._gamma())
+
+    def _gamma(self) -> Any:
+        return self._array("gammas") if "gammas" in self.tables else self.constants["gamma"]
+
+    def _profile(self, t: Integers, gamma: Any) -> Integers:
+        """Kernel values with 30 digits."""
+        kernel, shift = self.form.machine.kernel, self.constants["gamma_shift"]
+        if kernel.geometry != "dot":
+            y = t.astype(np.uint64) * np.asarray(gamma, np.uint64)
+            return arithmetic.exp2(y >> np.uint64(shift))
+        v = arithmetic.rounded(t * gamma, shift) + self.constants["coef0"]
+        if kernel.name == "sigmoid":
+            return arithmetic.tanh2(v)
+        return arithmetic.power(np.clip(v, -arithmetic.ONE, arithmetic.ONE), int(kernel.degree))
+
+    def _distances(self, u: Integers, k: Integers) -> Integers:
+        k = k[:, self._array("places")]
+        squares, scale = self._array("squares") * arithmetic.ONE, self._array("scale")
+        if self.form.machine.kernel.geometry != "dot":
+            return arithmetic.root(squares + scale * (arithmetic.ONE - k))
+        own = self._profile((u * u).sum(axis=1, keepdims=True), self._gamma())
+        return arithmetic.root(own * (arithmetic.ONE >> self.constants["own_shift"]) + squares + scale * k)
+
+    def _finish(self, sums: Integers, columns: slice) -> Integers:
+        return self._offset(arithmetic.rounded(sums, self.constants["sum_shift"]), columns)
+
+    def _offset(self, sums: Integers, columns: slice) -> Integers:
+        return np.asarray(np.clip(sums + self._array("intercept")[columns], -WIDE, WIDE))
+
+    def _staged(self, k: Integers, head: StagedHead) -> tuple[Integers, Integers]:
+        """Early exit; the head decides by its own rule, on integers."""
+        thresholds = {n: self._array(n).astype(np.float64) for n in ("upper", "lower") if n in self.tables}
+        judge = replace(head, **thresholds)  # type: ignore[arg-type]
+        scores = np.zeros((len(k), head.n_scores), dtype=np.int64)
+        counts, waiting, first = np.zeros(len(k), dtype=np.int64), np.arange(len(k)), 0
+        flat = self._array("coef")
+        for t, size in enumerate(head.sizes):
+            coef = flat[first : first + size * head.n_scores].reshape(size, head.n_scores)
+            first += coef.size
+            decided, given = judge.decide(t, self._finish(k[waiting, :size] @ coef, head.columns(t)).astype(np.float64))
+            scores[waiting], counts[waiting] = given.astype(np.int64), size
+            waiting = waiting[~decided]
+        return scores, counts
+
+
+def _by_pairs(head: PairwiseHead, coef: Integers) -> Integers:
+    """LIBSVM's layout of coefficients as a column for every pair."""
+    return replace(head, coef=coef.astype(np.float64)).pairs().coef.astype(np.int64)

@@ -1,0 +1,50 @@
+"""Coefficients for rounded points: what rounding did to the points, new coefficients mend as far as they can.
+
+A machine whose large coefficients cancel suffers much from small moves of its points. In feature space its
+Σ_j β_j φ(z_j) has a nearest expansion on the rounded points z′:
+
+    β′ = (K_z′z′ + ε I)⁻¹ K_z′z β
+
+A larger ε gives smaller coefficients, whose own rounding costs less; what serves best is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+
+from slimsvm._record import FloatArray
+from slimsvm.formats.c.layout import Form
+from slimsvm.heads import Head, LinearHead, PairsHead, StagedHead
+from slimsvm.kernels.geometry import dense
+
+RIDGES = 1e-9, 1e-7, 1e-5, 1e-3  # ε, as a share of the mean of k(z, z)
+MOST_POINTS = 2000
+
+
+def projected_heads(form: Form, rounded: FloatArray) -> Iterator[Head]:
+    """Heads for the rounded points (m, p), one for every ε; none where there is no one feature space, or it is vast."""
+    kernel, head = form.machine.kernel, form.head
+    shared = isinstance(head, (LinearHead, PairsHead, StagedHead))
+    if form.folded or not shared or not kernel.definite or form.gammas is not None or form.n_points > MOST_POINTS:
+        return
+    own, cross = kernel.gram(rounded, rounded), kernel.gram(rounded, dense(form.points))
+    typical = float(np.trace(own)) / len(own)
+    if not 0 < typical < np.inf:
+        return
+    for ridge in RIDGES:
+        yield _projected(head, own + ridge * typical * np.eye(len(own)), cross)
+
+
+def _projected(head: Head, own: FloatArray, cross: FloatArray) -> Head:
+    if not isinstance(head, StagedHead):
+        return replace(head, coef=linalg.solve(own, cross @ head.coef, assume_a="pos"))  # type: ignore[type-var]
+    coef = np.zeros_like(head.coef)
+    for t, n in enumerate(head.sizes):
+        columns = head.columns(t)
+        if n:
+            coef[:n, columns] = linalg.solve(own[:n, :n], cross[:n, :n] @ head.coef[:n, columns], assume_a="pos")
+    return replace(head, coef=coef)

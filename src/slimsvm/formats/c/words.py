@@ -1,0 +1,88 @@
+"""Numbers and names in C text. What comes from users never leaves its string, comment or identifier."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimsvm.formats.c.layout import Table
+
+C_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "uint32": "uint32_t",
+    "int64": "int64_t",
+    "uint64": "uint64_t",
+}
+LONGEST_PREFIX = 40
+PLAIN = re.compile(r"[^A-Za-z0-9 _.,:;()+=%<>-]")
+
+
+def prefix_of(name: str) -> str:
+    """A C identifier made of a file's name: what is not a letter or digit of ASCII becomes a line."""
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", name.rsplit(".", 1)[0]).strip("_")[:LONGEST_PREFIX]
+    return stem if stem[:1].isalpha() else f"model_{stem}".rstrip("_")
+
+
+def check_prefix(prefix: Any) -> None:
+    """Refuse what is not the beginning of a C identifier."""
+    if not isinstance(prefix, str) or not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{LONGEST_PREFIX - 1}}}", prefix):
+        raise ValueError(
+            f"prefix of the C export must be up to {LONGEST_PREFIX} letters, digits and underscores that begin with a "
+            f"letter. Got {prefix!r}."
+        )
+
+
+def plain(text: str) -> str:
+    """Text for a comment: letters and digits of ASCII and a few signs, none of which can end it."""
+    return PLAIN.sub("_", text)
+
+
+def string(text: str) -> str:
+    """A string literal; bytes that are not plain ASCII, and those that mean something in C, as octal numbers."""
+    safe = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace"))
+    return '"' + "".join(safe) + '"'
+
+
+def number(value: Any, tables: str) -> str:
+    """A real constant of the type of the tables, as short as its digits allow."""
+    text = str(np.float32(value)) + "f" if tables == "float32" else repr(float(value))
+    return text if any(sign in text for sign in ".en") else text.replace("f", ".0f")
+
+
+def integer(value: int) -> str:
+    """An integer constant of whatever width it needs; the most negative ones have no literal."""
+    if abs(value) < 2**31:
+        return str(value)
+    if value == -(2**63):
+        return "(-9223372036854775807LL - 1)"
+    return f"{value}LL"
+
+
+def table(table: Table, tables: str) -> str:
+    """The definition of a table, and the macro that reads it."""
+    values: NDArray[Any] = table.values.ravel()
+    real = table.dtype.kind == "f"
+    kind = C_TYPES[table.dtype.name]
+    rows = listing(number(v, tables) if real else integer(int(v)) for v in values)
+    read = f"M_READ_{table.dtype.name.upper()}(m_{table.name}_table + (i))"
+    cast = f"((size_t){read})" if table.dtype.kind == "u" else read
+    return (
+        f"static const {kind} m_{table.name}_table[{values.size}] M_FLASH = {{\n{rows}\n}};\n"
+        f"#define M_{table.name.upper()}(i) {cast}\n"
+    )
+
+
+def listing(items: Iterable[str]) -> str:
+    """Numbers in lines that fit a page."""
+    return textwrap.fill(", ".join(items), 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
