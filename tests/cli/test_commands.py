@@ -145,6 +145,37 @@ def test_a_file_without_held_out_rows_cannot_promise(command: Command, moons_fil
     assert "validation" in ended.err
 
 
+def test_frontier_as_a_table_a_picture_and_json(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    line = ("frontier", "moons.txt", "moons.slim", "--validation", "moons.txt", "--C", "1", "--no-baselines")
+    line += ("--sizes", "3,0.6", "--methods", "selection")
+    ended = command(*line, "--plot", "frontier.svg")
+    assert ended.code == 0, ended.err
+    assert re.match(r"method +vectors +kernel values +bytes +µs alone +µs in a batch +agreement +accuracy", ended.out)
+    assert [row.split()[1] for row in ended.lines if row.startswith("selection")] == ["3", "5"]
+    assert "★" in ended.out
+    assert (tmp_path / "frontier.svg").read_bytes().startswith(b"<?xml")
+    result = json.loads(command(*line, "--json").out)
+    assert result["metric"] == "accuracy"
+    assert [row["vectors"] for row in result["rows"] if row["method"] == "selection"] == [3, 5]
+    wrong = command(*line, "--plot", "frontier.nothing")
+    assert wrong.code == 2
+    assert wrong.err.startswith("slimsvm: cannot draw frontier.nothing: Format 'nothing' is not supported")
+
+
+def test_ctrl_c_shows_the_frontier_so_far(command: Command, moons_files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ("frontier", "moons.txt", "moons.slim", "--validation", "moons.txt", "--C", "1", "--no-baselines")
+    line += ("--sizes", "3", "--methods", "selection")
+    frontier = slimsvm.frontier
+
+    def stop(*args: Any, **options: Any) -> Any:
+        raise slimsvm.Interrupted(frontier(*args, **options))
+
+    monkeypatch.setattr(slimsvm, "frontier", stop)
+    ended = command(*line)
+    assert ended.code == 130
+    assert "selection" in ended.out
+
+
 def test_export_to_libsvm(command: Command, moons_files: Any, tmp_path: Path) -> None:
     ended = command("export", "moons.slim", "libsvm", "moons.model")
     assert ended.code == 0, ended.err

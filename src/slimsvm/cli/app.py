@@ -12,7 +12,7 @@ import click
 from slimsvm.cli import output
 from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, Failure
 
-COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "export", "inspect")
+COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "export", "inspect")
 EPILOG = """\b
 Examples:
   slimsvm train train.csv model.slim --target label --scale standard
