@@ -139,6 +139,16 @@ def test_a_promise_is_kept_or_ends_with_its_own_code(command: Command, moons_fil
     assert slimsvm.load(tmp_path / "broken.slim").n_vectors_ < 8
 
 
+def test_a_small_machine_with_probabilities(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    options = ("--data", "moons.txt", "--validation", "moons.txt", "--C", "1", "--method", "reduced_set+refit")
+    ended = command("compress", "moons.slim", "m.slim", *options, "--n-vectors", "6", "--calibrate", "sigmoid")
+    assert ended.code == 0, ended.err
+    first, *rows = command("predict", "moons.txt", "m.slim", "--proba").lines
+    assert first == "labels -1 1"
+    expected = slimsvm.load(tmp_path / "m.slim").predict_proba(moons_files[0])
+    assert np.array_equal([[float(p) for p in row.split()[1:]] for row in rows], expected)
+
+
 def test_a_file_without_held_out_rows_cannot_promise(command: Command, moons_files: Any) -> None:
     ended = command("compress", "moons.slim", "m.slim", "--data", "moons.txt", "--C", "1", "--max-loss", "0.1")
     assert ended.code == 2

@@ -41,6 +41,11 @@ EXAMPLES = options.examples(
 )
 @click.option("--data", metavar="DATA", type=options.FILE, help="Rows to train on, best those of the model.")
 @click.option("--C", "C", type=float, help="What slack costs in that training.  [default: the model's]")
+@click.option(
+    "--calibrate",
+    type=click.Choice(["auto", "sigmoid", "isotonic", "none"]),
+    help="Probabilities from held-out rows.  [default: auto, where the model has them]",
+)
 @click.option("--max-distance", type=float, help="In place of a size: the largest loss ρ²/‖Ψ‖² in feature space.")
 @click.option("--method", help="How: reduced_set, sparse_margin, selection, growing, mirror, …  [default: auto]")
 @click.option("--solver", help="How the vectors of a reduced set are found.  [default: auto]")
@@ -79,6 +84,8 @@ def command(
     file cannot. Ctrl-C writes the best machine so far, where there is one, and ends with exit code 130.
     """
     wanted = {name: value for name, value in given.items() if value is not None} | options.parsed_settings(settings)
+    if wanted.get("calibrate") == "none":
+        wanted["calibrate"] = None
     subject = load_model(model, trust)
     parent = machine_of(subject, model, n_features)
     if isinstance(subject, str):
