@@ -109,6 +109,31 @@ def test_the_same_seed_gives_the_same_probabilities(svc: Any, moons: Any) -> Non
     assert some[0].machine_ == some[1].machine_
 
 
+def test_ctrl_c_leaves_the_machine(svc: Any, moons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("slimsvm.compression.door.own_scores", stops)
+    with pytest.raises(slimsvm.Interrupted) as stop:
+        compress(svc, *moons, n_vectors=6, method="reduced_set+refit", calibrate="sigmoid", random_state=0)
+    best: Any = stop.value.best
+    assert best.n_vectors_ == 6
+
+
+def test_mirror_points(svc: Any, moons: Any, fresh: Any) -> None:
+    plain = compress(svc, *moons, n_vectors=6, method="mirror", random_state=0)
+    assert not hasattr(plain, "predict_proba")
+    small = compress(svc, *moons, n_vectors=6, method="mirror", calibrate="sigmoid", random_state=0)
+    P = small.predict_proba(fresh[0])
+    assert log_loss(fresh[1], P) < 0.6
+    np.testing.assert_array_equal(small.predict(fresh[0]), plain.predict(fresh[0]))
+    assert P.max(axis=1).mean() < small.score(*fresh) + 0.05  # not surer than it is right
+    parent = CalibratedClassifierCV(svc, ensemble=False).fit(*moons)
+    assert hasattr(compress(parent, *moons, n_vectors=6, method="mirror", random_state=0), "predict_proba")
+    pairs = compress(svc, *moons, method="mirror", n_pairs=2, calibrate="sigmoid", random_state=0)
+    assert pairs.predict_proba(moons[0]).shape == (200, 2)
+
+
 def test_early_exit_has_no_probabilities(svc: Any, moons: Any) -> None:
     machine = slimsvm.add_early_exit(compress(svc), *moons).machine_
     with pytest.warns(UserWarning, match=r"without the probabilities that its parent has: .*early exit"):

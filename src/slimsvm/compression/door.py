@@ -13,13 +13,21 @@ from slimsvm.compression.costs import with_a_cost
 from slimsvm.compression.job import Given, Job, metric_name
 from slimsvm.compression.metrics import resolve_metric
 from slimsvm.compression.plain import as_it_is, mirror_settings, mirrored, reduced
-from slimsvm.compression.probabilities import Calibrate, own_scores, wanted_kind, with_probabilities
+from slimsvm.compression.probabilities import (
+    Calibrate,
+    Scores,
+    is_labelled,
+    own_scores,
+    wanted_kind,
+    with_probabilities,
+)
 from slimsvm.compression.promises import Promise
 from slimsvm.compression.recipes import METHODS, refitted
 from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted, PromiseError
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.calibrate import Kind
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Init, Refine, Settings, Solver
 from slimsvm.methods.sizes import check_distance, resolve_sizes
@@ -200,8 +208,7 @@ def compress(
     source = Source.of(model, fold=fold, n_features=n_features, **data)
     if source.samples is not None:
         source = with_a_cost(source, rng)
-
-    kind = wanted_kind(calibrate, source, validation)
+    kind, asked = wanted_kind(calibrate, source.machine, is_labelled(X, y, validation)), calibrate != "auto"
 
     def finished(machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
         machine = machine if calibrate is not None else replace(machine, calibration=None)
@@ -211,45 +218,8 @@ def compress(
         slims = [finished(*one) for one in made]
         return slims if np.ndim(n_vectors) else slims[0]
 
-    def probable(made: Any) -> Any:
-        machine, history, report = made
-        if kind is None or not taught:
-            return made
-        seed = int(rng.integers(2**31))
-        own = with_probabilities(
-            machine,
-            kind,
-            lambda: own_scores(machine, source, lambda part, _: refitted(part, machine), seed, 1),
-            calibrate != "auto",
-        )
-        return own, history, report
-
-    taught = method == "reduced_set+refit" or (source.samples is not None and method != "reduced_set")
-    try:
-        if mirror:
-            return listed(mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose))
-        if n_vectors is None and max_distance is None and not judged:
-            return finished(*probable(as_it_is(source, taught)))
-        if max_distance is not None:
-            distance = check_distance(max_distance, "compress")
-            near = reduced(source, None, settings, rng, max_distance=distance, taught=taught, verbose=verbose)
-            return listed([probable(one) for one in near])
-        sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
-        if method == "auto" and settings != Settings():
-            method = "reduced_set" if source.untaught else "reduced_set+refit"
-            taught = method != "reduced_set"
-        plain = method in ("reduced_set", "reduced_set+refit") or (method == "auto" and X is None)
-        if plain and not judged and kind is None:
-            return listed(reduced(source, sizes, settings, rng, taught=taught, verbose=verbose))
-    except Interrupted as stop:
-        left: Any = stop.best
-        raise Interrupted(left and finished(*left)) from None
-    if sizes is not None and promised.as_dict():
-        if np.ndim(n_vectors):
-            raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
-        promised = replace(promised, n_vectors=sizes[0])
-    with Progress("compress", verbose) as progress:
-        job = Job(
+    def job_of(progress: Progress) -> Job:
+        return Job(
             Given(model, X, y, cv, validation, groups, sample_weight, fold),
             source,
             promised,
@@ -262,10 +232,58 @@ def compress(
             n_jobs=n_jobs,
             progress=progress,
         )
+
+    def probable(made: Any) -> Any:
+        """What was made the plain way, with probabilities; Ctrl-C leaves it without."""
+        try:
+            return made if kind is None else (plainly_calibrated(made[0], kind), *made[1:])
+        except KeyboardInterrupt:
+            raise Interrupted(made) from None
+
+    def plainly_calibrated(machine: KernelMachine, kind: Kind) -> KernelMachine:
+        if not taught:
+            with Progress("compress", verbose) as progress:
+                name = "mirror" if mirror else "reduced_set"
+                return job_of(progress).calibrated(machine, name, machine.n_vectors, kind, asked)
+        seed = int(rng.integers(2**31))
+
+        def scores() -> Scores:  # the vectors of a refit are the same in every fold
+            return own_scores(machine, source, lambda part, _: refitted(part, machine), seed, n_jobs)
+
+        return with_probabilities(machine, kind, scores, asked)
+
+    taught = method == "reduced_set+refit" or (source.samples is not None and method not in ("reduced_set", "mirror"))
+    try:
+        if mirror:
+            mirrors = mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose)
+            return listed([probable(one) for one in mirrors])
+        if n_vectors is None and max_distance is None and not judged:
+            return finished(*probable(as_it_is(source, taught)))
+        if max_distance is not None:
+            distance = check_distance(max_distance, "compress")
+            near = reduced(source, None, settings, rng, max_distance=distance, taught=taught, verbose=verbose)
+            return listed([probable(one) for one in near])
+        sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
+        if method == "auto" and settings != Settings():
+            method = "reduced_set" if source.untaught else "reduced_set+refit"
+            taught = method != "reduced_set"
+        plain = method in ("reduced_set", "reduced_set+refit") or (method == "auto" and X is None)
+        if plain and not judged:
+            small = reduced(source, sizes, settings, rng, taught=taught, verbose=verbose)
+            return listed([probable(one) for one in small])
+    except Interrupted as stop:
+        left: Any = stop.best
+        raise Interrupted(left and finished(*left)) from None
+    if sizes is not None and promised.as_dict():
+        if np.ndim(n_vectors):
+            raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
+        promised = replace(promised, n_vectors=sizes[0])
+    with Progress("compress", verbose) as progress:
+        job = job_of(progress)
         try:
             job.gather()
             made = [job.within()] if promised.as_dict() else [job.of_size(m) for m in sizes or ()]
-            made = made if kind is None else [job.calibrated(one, kind, calibrate != "auto") for one in made]
+            made = made if kind is None else [job.with_probabilities(one, kind, asked) for one in made]
         except PromiseError as error:
             best: Any = error.best
             error.best = finished(best.machine, best.history, best.report)

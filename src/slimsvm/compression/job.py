@@ -201,15 +201,18 @@ class Job:
             self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
         return choice, machine
 
-    def calibrated(self, made: Made, kind: Kind, asked: bool) -> Made:
+    def with_probabilities(self, made: Made, kind: Kind, asked: bool) -> Made:
+        """What was made, calibrated."""
+        method, m = made.report.method, made.report.n_vectors
+        method = "reduced_set" if m >= self.source.n_vectors else method
+        return replace(made, machine=self.calibrated(made.machine, method, m, kind, asked))
+
+    def calibrated(self, machine: KernelMachine, method: str, m: int, kind: Kind, asked: bool) -> KernelMachine:
         """The machine with probabilities from held-out scores; those of the parent stay where nothing was held out."""
-        method, m, machine = made.report.method, made.report.n_vectors, made.machine
-        if m >= self.source.n_vectors:
-            method = "reduced_set"
-        alone = method in ("reduced_set", "mirror")  # made from the model, which saw all samples
+        alone = method == "reduced_set"  # made from the model, which saw all samples, and near its scores
         if alone and self.evidence is None and not asked and machine.calibration is not None:
-            return made
-        return replace(made, machine=with_probabilities(machine, kind, lambda: self._scores(machine, method, m), asked))
+            return machine
+        return with_probabilities(machine, kind, lambda: self._scores(machine, method, m), asked)
 
     def _scores(self, machine: KernelMachine, method: str, m: int) -> Scores:
         evidence = self.evidence

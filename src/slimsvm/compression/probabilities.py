@@ -30,17 +30,18 @@ FOLDS = 5
 Scores = tuple[FloatArray, NDArray[Any], FloatArray]  # scores (n, s), classes (n,) and weights (n,)
 
 
-def wanted_kind(calibrate: Any, source: Source, validation: Any) -> Kind | None:
+def is_labelled(X: Any, y: Any, validation: Any) -> bool:
+    """Whether some of what was given has labels."""
+    pair = isinstance(validation, (tuple, list)) and len(validation) == 2
+    return (X is not None and y is not None) or (pair and validation[1] is not None)
+
+
+def wanted_kind(calibrate: Any, parent: KernelMachine, labelled: bool) -> Kind | None:
     """The kind of probabilities to fit; None where none are asked for, or "auto" has nothing to go by."""
     if calibrate is None:
         return None
     if not isinstance(calibrate, str) or calibrate not in ("auto", *KINDS):
         raise ValueError(f"calibrate of compress must be 'auto', 'sigmoid', 'isotonic' or None. Got {calibrate!r}.")
-    parent = source.machine
-    labelled = source.samples is not None and source.samples.given
-    labelled = labelled or (
-        isinstance(validation, (tuple, list)) and len(validation) == 2 and validation[1] is not None
-    )
     if calibrate == "auto":
         if parent.calibration is None or not labelled:
             return None
