@@ -18,8 +18,7 @@ from typing import Any
 from slimsvm._files import write_whole
 from slimsvm.machine import KernelMachine
 
-FORMATS: tuple[str, ...] = ("libsvm", "onnx")  # each a module of this package
-FORMATS: tuple[str, ...] = ("c",)  # each a module of this package
+FORMATS: tuple[str, ...] = ("libsvm", "onnx", "c")  # each a module of this package
 
 
 @dataclass(frozen=True)
