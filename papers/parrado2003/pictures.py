@@ -10,6 +10,8 @@ from problems import SETTINGS
 COLOURS = {"gsvc": "tab:blue", "fc": "tab:cyan", "mk": "tab:green", "mk fc": "tab:olive", "svc": "black"}
 COLOURS |= {"searched": "tab:red", "searched fc": "tab:orange", "ordered": "tab:purple", "searched ordered": "tab:pink"}
 
+TICKS = 5, 10, 20, 50, 100, 200, 500, 1000
+
 
 def draw(table: list[Row], output: Path) -> None:
     """tables.png."""
@@ -26,6 +28,10 @@ def draw(table: list[Row], output: Path) -> None:
             if row["method"] in SETTINGS["sets"][name]["paper_error"]:
                 ax.plot(row["paper_kepp"], row["paper_error"], "x", color=colour)
         ax.set(xscale="log", title=name, xlabel="kernel evaluations per pattern")
+        low, high = ax.get_xlim()
+        ax.set_xticks([tick for tick in TICKS if low <= tick <= high], minor=False)
+        ax.xaxis.set_major_formatter("{x:.0f}")
+        ax.minorticks_off()
     axes[0][0].set_ylabel("test error, %; crosses: the paper's")
     handles, texts = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, texts, loc="outside lower center", ncols=len(texts))
