@@ -24,7 +24,8 @@ from slimsvm.methods.progress import Progress
 from slimsvm.methods.training import kernel_parameters
 
 ROWS = 1500  # to train on in a trial, and as many to judge by; evidence from no more is used as it is
-SHARES = (0.02, 0.05, 0.12)  # of the parent's vectors: the sizes of trials where the size is to be found
+HOPELESS = 3.0  # standard errors above the best at a size: such recipes are not tried at larger ones
+SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials where the size is to be found
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,21 @@ def choose(
     trial, where = _trial(source, evidence, scorer, seed, progress)
     if trial is None:
         return Trial("reduced_set", "the data are too few for trials")
-    findings = []
-    for name in names:
-        for m in sizes:
+    findings: list[Finding] = []
+    for m in sizes:
+        for name in names:
             findings.append(trial.find(name, m))
             figure = _figure(findings[-1], by)
             progress.tell("trial of %s with %d vectors: %s %.4f", name, m, by, figure.value, always=True)
+        names = _promising(names, [finding for finding in findings if finding.n_vectors == m], by)
     return _best(names, findings, by, where, against)
+
+
+def _promising(names: list[str], findings: list[Finding], by: str) -> list[str]:
+    """The recipes that are not far worse than the best at a size; others need not be tried at the next."""
+    figures = {finding.method: _figure(finding, by) for finding in findings}
+    best = min(figures.values(), key=lambda figure: figure.value)
+    return [name for name in names if figures[name].value <= best.value + HOPELESS * best.error]
 
 
 def trial_sizes(n_vectors: int, most: int) -> list[int]:
@@ -67,6 +76,8 @@ def trial_sizes(n_vectors: int, most: int) -> list[int]:
 
 
 def _best(names: list[str], findings: list[Finding], by: str, where: str, against: dict[str, str]) -> Trial:
+    tried = findings
+    findings = [finding for finding in findings if finding.method in names]
     sizes = sorted({finding.n_vectors for finding in findings})
     mean = {name: float(np.mean([_figure(f, by).value for f in findings if f.method == name])) for name in names}
     lowest = min(names, key=lambda name: mean[name])
@@ -74,12 +85,14 @@ def _best(names: list[str], findings: list[Finding], by: str, where: str, agains
     method = next(name for name in names if mean[name] <= mean[lowest] + error)
     shown = ", ".join(f"{name} {mean[name]:.4f}" for name in sorted(names, key=lambda name: mean[name]))
     left_out = _listed(against)
+    dropped = sorted({finding.method for finding in tried} - set(names))
     reason = (
         f"mean {by} at {', '.join(map(str, sizes))} vectors on {where}: {shown}"
         + (f"; the first of those within a standard error of {error:.4f} of the lowest" if method != lowest else "")
+        + (f". Far worse at {sizes[0]} vectors: {', '.join(dropped)}" if dropped else "")
         + (f". Not tried: {left_out}" if left_out else "")
     )
-    return Trial(method, reason, tuple(findings))
+    return Trial(method, reason, tuple(tried))
 
 
 def _figure(finding: Finding, by: str) -> Any:

@@ -314,6 +314,7 @@ class Job:
             bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),
             disagreement=None if found is None else found.disagreement.value,
             disagreement_error=None if found is None else found.disagreement.spread,
+            paired=None if lost is None else lost.paired,
             evidence="nothing was held out" if evidence is None else _described(evidence, self.given),
             tried=self._tried(),
             n_bytes=None if promise.max_bytes is None else table_bytes(machine),
@@ -355,6 +356,7 @@ def _row(finding: Finding, trial: bool) -> dict[str, Any]:
         "n_vectors": finding.n_vectors,
         "loss": None if finding.loss is None else finding.loss.value,
         "loss_error": None if finding.loss is None else finding.loss.spread,
+        "paired": None if finding.loss is None else finding.loss.paired,
         "disagreement": finding.disagreement.value,
         "trial": trial,
     }

@@ -1,18 +1,26 @@
 """How much a small machine loses against its parent, on the same held-out samples, and how sure that is.
 
-Accuracy is compared sample by sample: d_i = (parent right) − (small right), loss = Σ w_i d_i / Σ w_i. Any other metric
-is a scorer of scikit-learn on all held-out answers, with a standard error by the jackknife over blocks of samples.
+Accuracy is compared sample by sample: d_i = (parent right) − (small right), loss = Σ w_i d_i / Σ w_i. On few samples
+that is mostly luck, and the smallest size that seems good enough is a lucky one. So it is combined with what the
+parent's own certainty says: p_i, how often the parent is right where it is as certain as at x_i (an isotonic regression
+over all held-out samples), and loss ≈ Σ w_i (2 p_i − 1) / Σ w_i over the samples with another answer. That varies less,
+but sees no gain where a small machine is better than its parent. The two are weighed by their precision: the first by
+its standard error, the second by `TRUST` of the disagreement, so that with more samples labels alone decide.
+
+Any other metric is a scorer of scikit-learn on all held-out answers, with a standard error by the jackknife over blocks
+of samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils.metaestimators import available_if
@@ -22,17 +30,22 @@ from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.estimator import wrap
 from slimsvm.machine import KernelMachine
 
+TRUST = 0.15  # of the disagreement: how far what certainty says of the loss may well be off
 BLOCKS = 20  # that the jackknife leaves out, one after another
 Scorer = Callable[..., float]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """An estimate, its standard error, and `spread`: the standard error of what as many new samples would show."""
+    """An estimate, its standard error, and `spread`: the standard error of what as many new samples would show.
+
+    `paired` is the mean difference on the held-out samples alone, where the estimate has more to it.
+    """
 
     value: float
     error: float
     spread: float
+    paired: float | None = None
 
     def bound(self, z: float) -> float:
         """The estimate plus z standard errors."""
@@ -141,7 +154,8 @@ def disagreement(parts: Sequence[Judged], more: float) -> Figure:
 def loss(parts: Sequence[Judged], scorer: Scorer | None, more: float) -> Figure:
     """What the small machine loses. `more` is n/n′: the spread is of the estimate from n samples and n′ new ones."""
     if scorer is None:
-        return _mean(np.concatenate([_right(part) for part in parts]), np.concatenate([p.weights for p in parts]), more)
+        d, weights = (np.concatenate(one) for one in zip(*((_right(p), p.weights) for p in parts), strict=True))
+        return _with_certainty(_mean(d, weights, more), parts, d, weights)
     return _jackknifed(
         parts, lambda part, rows: _score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer), more
     )
@@ -169,6 +183,33 @@ def _right(part: Judged) -> FloatArray:
     parent, small = part.parent.all(), part.small.all()
     y = parent if part.y is None else part.y
     return np.asarray((parent == y).astype(np.float64) - (small == y))
+
+
+def _with_certainty(found: Figure, parts: Sequence[Judged], d: FloatArray, weights: FloatArray) -> Figure:
+    """A loss of accuracy, combined with what the parent's certainty at the disagreements says."""
+    if any(part.y is None or not isinstance(part.parent.machine.answer, Classes) for part in parts):
+        return found
+    certainty = np.concatenate([_certainty(part.parent) for part in parts])
+    right = np.concatenate([part.parent.all() == part.y for part in parts]).astype(np.float64)
+    other = np.concatenate([part.parent.all() != part.small.all() for part in parts])
+    order = np.argsort(certainty, kind="stable")
+    p = np.empty_like(right)
+    p[order] = isotonic_regression(right[order], sample_weight=weights[order], y_min=0.5, y_max=1.0)
+    wrong = other & (right == 0)
+    gained = (np.sum(d[wrong] < 0) + 1.0) / (np.sum(wrong) + 1.0)  # of several classes both may be wrong
+    expected = float(np.sum((weights * (p - (1.0 - p) * gained))[other]) / weights.sum())
+    trust = TRUST * float(weights[other].sum() / weights.sum()) + np.finfo(float).tiny
+    own, its = 1.0 / max(found.error, np.finfo(float).tiny) ** 2, 1.0 / max(trust, 1e-6) ** 2
+    return replace(found, value=(own * found.value + its * expected) / (own + its), paired=found.value)
+
+
+def _certainty(parent: Held) -> FloatArray:
+    """How far the best score of a classifier leads, (n,)."""
+    scores = parent.decision_function(np.arange(parent.data.shape[0]))
+    if scores.ndim == 1:
+        return np.asarray(np.abs(scores))
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
 
 
 def _mean(d: FloatArray, weights: FloatArray, more: float) -> Figure:

@@ -16,13 +16,15 @@ class Report:
     method, reason : str, the recipe, and why it was chosen.
     n_vectors, parent_vectors : int, of the machine and of its parent, distinct ones.
     metric : str, what the loss is measured by.
-    estimate : float or None, the loss against the parent on held-out samples; None where nothing was held out.
+    estimate : float or None, the loss against the parent on held-out samples; None where nothing was held out. Of
+        accuracy, the paired difference combined with what the parent's certainty says (docs/compress.md).
+    paired : float or None, the paired difference alone.
     standard_error : float or None, how far from it the loss on as many new samples may well lie.
     bound : float or None, with `confidence`, what the loss is below at that level.
     disagreement, disagreement_error : float or None, the share of answers that differ from the parent's, likewise.
     evidence : str, on what these are based.
     tried : list of dict, every method and size that was judged: `method`, `n_vectors`, `loss`, `loss_error`,
-        `disagreement`, `trial` (whether it was to choose the method).
+        `paired`, `disagreement`, `trial` (whether it was to choose the method).
     n_bytes : int or None, of the exported tables, where they were promised.
     latency_us : float or None, of one prediction alone, where it was promised.
     """
@@ -38,6 +40,7 @@ class Report:
     bound: float | None = None
     disagreement: float | None = None
     disagreement_error: float | None = None
+    paired: float | None = None
     evidence: str = "nothing was held out"
     tried: list[dict[str, Any]] = field(default_factory=list)
     n_bytes: int | None = None

@@ -12,7 +12,7 @@ from slimsvm.compression.promises import Promise, smoothed
 
 RATIO = 2**0.5  # of a size to the one before
 STRIDE = 2  # rungs that are climbed at a time where no promise is kept yet
-CONFIRMED = 2  # rungs above the smallest good one that must be known too
+CONFIRMED = 1  # rungs above the smallest good one that must be known too
 NOTHING = Figure(0.0, 0.0, 0.0)
 
 

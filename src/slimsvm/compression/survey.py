@@ -199,7 +199,7 @@ class Survey:
             "us_batch": times[1],
             "score": reached.value,
             "score_se": reached.error,
-            "loss": lost.value,
+            "loss": lost.value if lost.paired is None else lost.paired,
             "loss_se": lost.error,
             "agreement": 1.0 - disagreement(parts, self.evidence.more).value,
         }
