@@ -33,19 +33,16 @@ def exponential(tables: str) -> str:
     return f"""
 /* e^-y of y >= 0; not a number where y is none */
 static inline m_real m_exp(m_real y) {{
-  m_real r, e, half = `0.5`;
+  m_real r, e;
   int n;
   if (y >= `{limit}`) return 0;
   if (!(y > 0)) return 1 - y;
-  n = (int)(y * `1.4426950408889634` + half);
+  n = (int)(y * `1.4426950408889634` + `0.5`);
   r = ((m_real)n * `{high}` - y) + (m_real)n * `{low}`;
   e = `{1 / factorial(degree)!r}`;
 {steps}
-  for (; n; n >>= 1) {{
-    if (n & 1) e *= half;
-    half *= half;
-  }}
-  return e;
+  for (; n > 30; n -= 30) e *= `9.313225746154785e-10`;
+  return e / (m_real)((uint32_t)1 << n);
 }}
 """
 
