@@ -1,8 +1,9 @@
 """`method="auto"`: the recipe is chosen by trials, not by a table.
 
 Every recipe that applies makes machines of a few sizes from part of the data, and these are judged on another part. The
-choice is the recipe with the lowest mean loss; among those within a standard error of it, the one that comes first in
-`RECIPES`. No clock enters, so that the same seed gives the same machine.
+choice is a recipe that keeps the promise at the smallest size at which any does; of these the one with the lowest mean
+loss; among those within a standard error of it, the one that comes first in `RECIPES`. No clock enters, so that the
+same seed gives the same machine.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from slimsvm.answers import Inlier, Value
 from slimsvm.compression.evidence import Evidence, Finding, Fold
 from slimsvm.compression.metrics import Scorer
+from slimsvm.compression.promises import Promise
 from slimsvm.compression.recipes import RECIPES, Workshop, applicable
 from slimsvm.compression.source import Source
 from slimsvm.importers import import_model
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.training import kernel_parameters
 
-ROWS = 1500  # to train on in a trial, and as many to judge by; evidence from no more is used as it is
+SMALL = 3000  # samples up to which trials use the evidence as it is
+ROWS = 600  # of more samples, those to train on in a trial
+JUDGES = 1500  # and those to judge by
 HOPELESS = 3.0  # standard errors above the best at a size: such recipes are not tried at larger ones
 SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials where the size is to be found
 
@@ -38,10 +42,11 @@ class Trial:
 
 
 def choose(
-    source: Source, evidence: Evidence | None, sizes: Sequence[int], *, by: str, scorer: Scorer | None, seed: int,
-    progress: Progress,
+    source: Source, evidence: Evidence | None, sizes: Sequence[int], *, promise: Promise, scorer: Scorer | None,
+    seed: int, progress: Progress,
 ) -> Trial:  # fmt: skip
-    """The best recipe at the sizes, by "loss" or "disagreement" on the evidence, or on a part of the data."""
+    """The best recipe at the sizes, by loss or disagreement, as promised, on the evidence or on a part of the data."""
+    by = "disagreement" if promise.max_loss is None and promise.max_disagreement is not None else "loss"
     against = applicable(source)
     names = [name for name, reason in against.items() if not reason]
     if not names:
@@ -60,7 +65,19 @@ def choose(
             figure = _figure(findings[-1], by)
             progress.tell("trial of %s with %d vectors: %s %.4f", name, m, by, figure.value, always=True)
         names = _promising(names, [finding for finding in findings if finding.n_vectors == m], by)
-    return _best(names, findings, by, where, against)
+    kept = _kept_first(names, findings, promise)
+    chosen = _best(kept or names, findings, by, where, against)
+    few = f"of {', '.join(kept)}, which alone keep the promise there, " if kept and len(kept) < len(names) else ""
+    return replace(chosen, reason=few + chosen.reason)
+
+
+def _kept_first(names: list[str], findings: list[Finding], promise: Promise) -> list[str]:
+    """The recipes that keep the losses promised at the smallest size at which any does."""
+    if not promise.limits or any(finding.loss is None for finding in findings if promise.max_loss is not None):
+        return []
+    kept = [finding for finding in findings if finding.method in names and promise.kept([finding])[0]]
+    least = min((finding.n_vectors for finding in kept), default=0)
+    return [name for name in names if any(f.method == name and f.n_vectors == least for f in kept)]
 
 
 def _promising(names: list[str], findings: list[Finding], by: str) -> list[str]:
@@ -108,13 +125,13 @@ def _trial(
 ) -> tuple[Evidence | None, str]:
     """Where trials are made: on the evidence itself where that is small, else on a part of the data."""
     samples = source.samples
-    if evidence is not None and (samples is None or len(samples) <= 2 * ROWS):
+    if evidence is not None and (samples is None or len(samples) <= SMALL):
         return evidence, f"{evidence.n_samples} held-out samples"
     assert samples is not None
     rng = np.random.default_rng([seed, len(RECIPES)])
     order = rng.permutation(len(samples))
     train = order[: min(ROWS, (4 * len(order)) // 5)]
-    test = order[len(train) : len(train) + ROWS]
+    test = order[len(train) : len(train) + JUDGES]
     part = _smaller(source, train)
     if part is None or not len(test):
         return None, ""

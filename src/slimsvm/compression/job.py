@@ -13,8 +13,8 @@ from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validat
 from slimsvm.compression.metrics import Scorer
 from slimsvm.compression.probabilities import Scores, judged_scores, own_scores, with_probabilities
 from slimsvm.compression.promises import Promise, largest_size, latency_us
-from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
-from slimsvm.compression.report import Report
+from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop, applicable
+from slimsvm.compression.report import Report, row
 from slimsvm.compression.search import Choice, Search, ladder
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import PromiseError
@@ -25,6 +25,8 @@ from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings
 
 FOLDS = 5
+POOR = 10  # times fewer vectors than the parent has, below which all recipes are tried at the size that was found
+CHALLENGED = 3000  # samples up to which that is done
 
 
 @dataclass(frozen=True)
@@ -155,10 +157,8 @@ class Job:
             if reason:
                 raise ValueError(f"method={self.method!r} of compress {reason}.")
             return Trial(self.method, "it was asked for")
-        by = "disagreement" if self.promise.max_loss is None and self.promise.max_disagreement is not None else "loss"
-        trial = choose(
-            self.source, self.evidence, sizes, by=by, scorer=self.scorer, seed=self.seed, progress=self.progress
-        )
+        told: Any = {"scorer": self.scorer, "seed": self.seed, "progress": self.progress}
+        trial = choose(self.source, self.evidence, sizes, promise=self.promise, **told)
         self._trials = trial.findings
         self.progress.tell("method %s: %s", trial.method, trial.reason, always=True)
         return trial
@@ -177,6 +177,7 @@ class Job:
         sizes = ladder(most)
         search = Search(self.evidence, trial.method, self.promise, sizes, n)
         choice = search.run(self._first_rung(trial, sizes))
+        search, choice, trial = self._challenged(search, choice, trial)
         if choice.n_vectors >= n:
             trial = replace(trial, reason=f"nothing smaller keeps the promise. {trial.method}: {trial.reason}")
         choice, machine = self._sound(search, choice)
@@ -184,6 +185,28 @@ class Job:
         if not choice.kept:
             self._refuse_loss(made, most)
         return self._within_latency(made, trial)
+
+    def _challenged(self, search: Search, choice: Choice, trial: Trial) -> tuple[Search, Choice, Trial]:
+        """Where much of the parent is needed, or all there may be is too little, other recipes get a chance."""
+        assert self.evidence is not None
+        n, sizes = self.source.n_vectors, search.sizes
+        poor = not choice.kept or choice.n_vectors * POOR > n
+        if self.method != "auto" or not poor or len(self.source.samples or ()) > CHALLENGED:
+            return search, choice, trial
+        for name in (name for name, reason in applicable(self.source).items() if not reason and name != trial.method):
+            rung = sizes.index(choice.n_vectors) - choice.kept
+            if rung < 0 or sizes[rung] >= n:
+                break
+            other = Search(self.evidence, name, self.promise, sizes, n)
+            if not self.promise.kept([self.evidence.find(name, sizes[rung])])[0]:
+                continue
+            found = other.run(rung)
+            if found.kept and (not choice.kept or found.n_vectors < choice.n_vectors):
+                reason = (
+                    f"it needs {found.n_vectors} vectors where {trial.method} needs {choice.n_vectors}; {trial.reason}"
+                )
+                search, choice, trial = other, found, replace(trial, method=name, reason=reason)
+        return search, choice, trial
 
     def _sound(self, search: Search, choice: Choice) -> tuple[Choice, KernelMachine]:
         """The machine of the size chosen, or of the next known one where that is not like those of the folds."""
@@ -326,7 +349,7 @@ class Job:
         """Every machine that was judged."""
         own = list(self.evidence.found.values()) if self.evidence is not None else []
         trials = [finding for finding in self._trials if finding not in own]
-        return [_row(finding, trial=True) for finding in trials] + [_row(finding, trial=False) for finding in own]
+        return [row(finding, trial=True) for finding in trials] + [row(finding, trial=False) for finding in own]
 
     def _refuse_costs(self) -> None:
         costs = ", ".join(f"{k}={v}" for k, v in self.promise.as_dict().items() if k in ("max_bytes", "max_latency_us"))
@@ -348,18 +371,6 @@ class Job:
             f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}. `best` of this error is that one.",
             made,
         )
-
-
-def _row(finding: Finding, trial: bool) -> dict[str, Any]:
-    return {
-        "method": finding.method,
-        "n_vectors": finding.n_vectors,
-        "loss": None if finding.loss is None else finding.loss.value,
-        "loss_error": None if finding.loss is None else finding.loss.spread,
-        "paired": None if finding.loss is None else finding.loss.paired,
-        "disagreement": finding.disagreement.value,
-        "trial": trial,
-    }
 
 
 def _first(promise: Promise) -> str:

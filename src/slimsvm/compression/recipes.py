@@ -39,11 +39,14 @@ from slimsvm.optim.margin_problem import Loss
 EXACT_WORK = 3e9  # N m² q up to which the hinge loss is solved exactly; beyond that it is squared, which is much faster
 ITERATIONS = 60  # of L-BFGS on the margin
 TOLERANCE = 1e-3  # of the margin that an iteration must gain
-STEPS = 1500  # of mini-batches
+STEPS = (300, 1500)  # of mini-batches, at least and at most
+STEP_SHARE = 1.6e-3  # of N N_SV / m: so many steps take less than half the time in which the parent was trained
 BATCH = 256  # samples in each of these
+FEW = 3000  # samples up to which the margin search may start from several places
 CHEAP = 5e6  # N m (q m + d), the work of a step up to which the margin search starts from several places
 CLUSTERED = 20  # samples per centre that k-means looks at, and 2,000 at least
-REDUCED_WORK = 2e9  # N_SV m d up to which the margin search starts at the reduced set, beyond that at k-means
+REDUCED_WORK = 3e7  # N_SV m d q up to which the margin search starts at the reduced set, beyond that at k-means
+LARGE = 5e5  # N_SV d q of a parent whose reduced sets get as few iterations as a margin search
 WIDE = 1024  # features of sparse data beyond which moved vectors, which are dense, would be too large
 GROWING_STEPS = 12  # in which a machine grows to its size
 EARLY_EXIT = "+early_exit"
@@ -143,7 +146,9 @@ class Recipe(ABC):
 class _Reduction(Maker):
     def __init__(self, shop: Workshop, rng: np.random.Generator, settings: Settings | None = None) -> None:
         super().__init__(shop, rng)
-        settings = settings or shop.settings
+        settings, target = settings or shop.settings, self.source.target
+        if target.n_points * target.X.shape[1] * target.n_outputs > LARGE and settings == Settings():
+            settings = Settings(max_iter=ITERATIONS)
         self.reductions = Reductions(self.source.machine, settings, rng, shop.progress, target=self.source.target)
 
     def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
@@ -212,7 +217,8 @@ class _Margin(Maker):
         loss: Loss = "hinge" if isinstance(self.source.machine.answer, Inlier) else "squared_hinge"
         told: Any = {"history": history, "progress": self.shop.progress}
         if work_of_a_step(points, problem, len(start)) > DEAR:
-            plan = Plan(max(1, -(-STEPS * BATCH // points.n_points)), BATCH)
+            steps = int(np.clip(STEP_SHARE * points.n_points * self.source.n_vectors / len(start), *STEPS))
+            plan = Plan(max(1, -(-steps * BATCH // points.n_points)), BATCH)
             return descend_in_batches(points, problem, start, loss, plan, self.rng, **told), history
         return descend(points, problem, start, loss, max_iter=ITERATIONS, tol=TOLERANCE, **told), history
 
@@ -223,7 +229,7 @@ class _Margin(Maker):
         if float(source.n_vectors) * m * lesson.points.X.shape[1] * source.target.n_outputs < REDUCED_WORK:
             starts.append(np.asarray(dense(lesson.near(self.shop.machine("reduced_set", m).points)), dtype=np.float64))
         smaller = [size for size in self._found if size < m]
-        many = work_of_a_step(lesson.points, lesson.problem, m) < CHEAP
+        many = lesson.points.n_points <= FEW and work_of_a_step(lesson.points, lesson.problem, m) < CHEAP
         if not starts or many:
             starts.append(self._centres(m))
         if smaller and many:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from slimsvm.compression.evidence import Finding
+
 
 @dataclass(frozen=True)
 class Report:
@@ -71,3 +73,16 @@ class Report:
         lines += [f"  cost: {value} {unit}" for value, unit in costs if value is not None]
         lines.append(f"  evidence: {self.evidence}; {len(self.tried)} machines judged")
         return "\n".join(lines)
+
+
+def row(finding: Finding, trial: bool) -> dict[str, Any]:
+    """A line of `tried`."""
+    return {
+        "method": finding.method,
+        "n_vectors": finding.n_vectors,
+        "loss": None if finding.loss is None else finding.loss.value,
+        "loss_error": None if finding.loss is None else finding.loss.spread,
+        "paired": None if finding.loss is None else finding.loss.paired,
+        "disagreement": finding.disagreement.value,
+        "trial": trial,
+    }
