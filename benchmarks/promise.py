@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
 
@@ -93,6 +94,18 @@ def outcome(svc: SVC, small: slimsvm.SlimClassifier, sample: Sample) -> Row:
         "kept_error": float(lost.std(ddof=1) / np.sqrt(len(lost))),
         "parent_wrong": float(np.mean(expected != sample.y_test)),
         "agreement": float(np.mean(answers == expected)),
+        **next_smaller(small.report_),
+    }
+
+
+def next_smaller(report: Any) -> Row:
+    """The next smaller size that was judged by the same method, its estimated loss, and the standard error of that."""
+    tried = [one for one in report.tried if one["method"] == report.method and one["n_vectors"] < report.n_vectors]
+    below = max(tried, key=lambda one: one["n_vectors"], default={})
+    return {
+        "smaller": below.get("n_vectors", 0),
+        "smaller_loss": below.get("loss", np.nan),
+        "smaller_error": below.get("loss_error", np.nan),
     }
 
 
@@ -159,7 +172,7 @@ def table(found: dict[str, list[Row]]) -> Iterator[str]:
     yield (
         f"  {'':<18}{'N':>6}{'d':>6}{'cl.':>4}{'runs':>5}{'SVs':>7}{'vectors':>8}{'×':>7}{'wrong %':>9}"
         f"{'estimate (SE)':>15}{'kept (SE of mean)':>19}{'≤ 2 SE':>8}{'both':>6}{'parent s':>10}{'compress s':>11}"
-        f"{'×':>6}  methods"
+        f"{'ratio':>9}  methods"
     )
     for name, rows in found.items():
         first, (loss, error) = rows[0], kept(rows)
@@ -170,19 +183,26 @@ def table(found: dict[str, list[Row]]) -> Iterator[str]:
             f"{median(rows, 'parent_vectors'):>7.0f}{median(rows, 'vectors'):>8.0f}{median(rows, 'compression'):>7.1f}"
             f"{100 * np.mean(column(rows, 'parent_wrong')):>9.2f}{estimate:>15}"
             f"{f'{100 * loss:.2f} ({100 * error:.2f})':>19}{within(rows, False):>8.0%}{within(rows, True):>6.0%}"
-            f"{median(rows, 'parent_seconds'):>10.2f}{median(rows, 'compress_seconds'):>11.2f}{time_ratio(rows):>6.1f}"
+            f"{median(rows, 'parent_seconds'):>10.2f}{median(rows, 'compress_seconds'):>11.2f}{time_ratio(rows):>9.1f}"
             f"  {methods}"
         )
 
 
 def below(found: dict[str, list[Row]]) -> Iterator[str]:
-    """The sets that are compressed less than ten times."""
+    """The sets that are compressed less than ten times, and what their next smaller machines would lose; medians."""
     few = {name: rows for name, rows in found.items() if median(rows, "compression") < LEAST_COMPRESSION}
     if few:
-        yield f"\nCompressed less than {LEAST_COMPRESSION:g} times"
+        yield f"\nCompressed less than {LEAST_COMPRESSION:g} times (medians over the runs)"
     for name, rows in few.items():
         sizes = f"{median(rows, 'vectors'):.0f} of {median(rows, 'parent_vectors'):.0f} vectors"
-        yield f"  {name:<18}{sizes}"
+        some = [row for row in rows if row["smaller"] and np.isfinite(row["smaller_loss"])]
+        limit = (
+            f"at {median(some, 'smaller'):.0f} vectors the loss is estimated as "
+            f"{100 * median(some, 'smaller_loss'):.2f} ± {100 * median(some, 'smaller_error'):.2f} points"
+            if some
+            else "no smaller size was judged"
+        )
+        yield f"  {name:<18}{sizes:<24}{limit}"
 
 
 def targets(rows: Sequence[Row]) -> Iterator[Target]:

@@ -185,7 +185,7 @@ SETS = {
 GENERATED = {
     one.name: one
     for one in (
-        Set("moons", 600, rbf(1.0, 1.0), repeats=2),
+        Set("moons", 250, rbf(1.0, 1.0), repeats=2),
         Set("digits", 900, rbf(10.0, 1 / 32), n_validation=400, repeats=1),
     )
 }
