@@ -10,8 +10,8 @@ import click
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import INTERRUPTED, PromiseFailure, UsageFailure
 from slimsvm.cli.inspect import description
-from slimsvm.cli.models import load_model, machine_of
 from slimsvm.cli.progress import told
+from slimsvm.cli.subject import Subject, subject_of
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
@@ -86,20 +86,14 @@ def command(
     wanted = {name: value for name, value in given.items() if value is not None} | options.parsed_settings(settings)
     if wanted.get("calibrate") == "none":
         wanted["calibrate"] = None
-    subject = load_model(model, trust)
-    parent = machine_of(subject, model, n_features)
-    if isinstance(subject, str):
-        wanted["n_features"] = parent.n_features
-    X, y = rows_of(reading, data, parent)
-    if validation is not None:
-        wanted["validation"] = rows_of(reading, validation, parent)
+    subject = subject_of(model, trust, n_features, reading, data, validation)
     start = time.perf_counter()
     with told(quiet) as verbose:
-        small, left = _compressed(subject, X, y, random_state=seed, verbose=verbose, **wanted)
+        small, left = _compressed(subject, random_state=seed, verbose=verbose, **wanted)
     if isinstance(left, PromiseFailure) and not anyway:
         raise left
     facts = {"model": model, "path": path, "seconds": time.perf_counter() - start, "interrupted": left is True}
-    _write(small, path, parent, facts, quiet, as_json)
+    _write(small, path, subject.machine, facts, quiet, as_json)
     if left is True:
         output.note(f"interrupted: {path} is the best machine so far.")
         raise SystemExit(INTERRUPTED)
@@ -107,20 +101,13 @@ def command(
         raise left
 
 
-def rows_of(reading: options.Reading, path: str | None, parent: KernelMachine) -> tuple[Any, Any]:
-    """All rows and targets of a file, where there is one."""
-    from slimsvm.cli.readers import gather
-
-    return (None, None) if path is None else gather(reading.open(path, parent))
-
-
-def _compressed(subject: Any, X: Any, y: Any, **wanted: Any) -> tuple[Any, PromiseFailure | bool]:
+def _compressed(subject: Subject, **wanted: Any) -> tuple[Any, PromiseFailure | bool]:
     """The small estimator, and what is wrong with it: a promise it does not keep, or that Ctrl-C came (True)."""
     from slimsvm.compression import compress
     from slimsvm.exceptions import Interrupted, PromiseError
 
     try:
-        return compress(subject, X, y, fold=True, **wanted), False
+        return compress(subject.model, subject.X, subject.y, fold=True, **subject.keywords | wanted), False
     except Interrupted as stop:
         if stop.best is None:
             raise

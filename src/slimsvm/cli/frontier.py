@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.compress import rows_of
 from slimsvm.cli.errors import INTERRUPTED, UsageFailure
-from slimsvm.cli.models import in_order, load_model, machine_of
+from slimsvm.cli.models import in_order
 from slimsvm.cli.progress import told
+from slimsvm.cli.subject import Subject, subject_of
 
 EXAMPLES = options.examples(
     "slimsvm frontier train.txt libsvm.model --validation held_out.txt --plot frontier.svg",
@@ -77,15 +77,9 @@ def command(
     """
     data, model = in_order(data, model)
     wanted = {name: value for name, value in given.items() if value is not None}
-    subject = load_model(model, trust)
-    parent = machine_of(subject, model, n_features)
-    if isinstance(subject, str):
-        wanted["n_features"] = parent.n_features
-    X, y = rows_of(reading, data, parent)
-    if validation is not None:
-        wanted["validation"] = rows_of(reading, validation, parent)
+    subject = subject_of(model, trust, n_features, reading, data, validation)
     with told(quiet) as verbose:
-        result, stopped = _surveyed(subject, X, y, random_state=seed, verbose=verbose, **wanted)
+        result, stopped = _surveyed(subject, random_state=seed, verbose=verbose, **wanted)
     if picture is not None:
         _draw(result, picture)
     _show(result, quiet, as_json)
@@ -93,12 +87,12 @@ def command(
         raise SystemExit(INTERRUPTED)
 
 
-def _surveyed(subject: Any, X: Any, y: Any, **wanted: Any) -> tuple[Any, bool]:
+def _surveyed(subject: Subject, **wanted: Any) -> tuple[Any, bool]:
     """The frontier, and whether Ctrl-C came before its end."""
     import slimsvm
 
     try:
-        return slimsvm.frontier(subject, X, y, **wanted), False
+        return slimsvm.frontier(subject.model, subject.X, subject.y, **subject.keywords | wanted), False
     except slimsvm.Interrupted as stop:
         if stop.best is None:
             raise
