@@ -33,6 +33,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/mirror.py
 	$(BIN)/python benchmarks/early_exit.py
 	$(BIN)/python benchmarks/growing.py
+	$(BIN)/python benchmarks/c_export.py
 	$(BIN)/python benchmarks/libsvm_service.py
 
 # The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help

@@ -233,3 +233,38 @@ def test_linear_kernels_are_one_product_per_score() -> None:
 
 def test_feature_names_are_told() -> None:
     assert "petal length (cm)" in text_of(replace(machine(), feature_names=("petal length (cm)", "b", "c")))
+
+
+SKETCH = """#include <stddef.h>
+struct Port {
+  void begin(long) {}
+  int available() { return 0; }
+  int read() { return 0; }
+  float parseFloat() { return 0; }
+  void print(const char *) {}
+  void println(const char *) {}
+  void println(double, int) {}
+};
+static Port Serial;
+#define F(text) text
+"""
+
+
+def test_the_arduino_example_compiles_and_its_header_is_what_it_was(tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "arduino" / "ripley"
+    assert self_test(folder / "model.h", tmp_path) == 0
+    sketch = SKETCH + (folder / "ripley.ino").read_text(encoding="utf-8") + "\nint main() { setup(); loop(); }\n"
+    (tmp_path / "sketch.cpp").write_text(sketch)
+    build(
+        [
+            "g++",
+            "-std=c++11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{folder}",
+            str(tmp_path / "sketch.cpp"),
+            "-o",
+            "/dev/null",
+        ]
+    )
