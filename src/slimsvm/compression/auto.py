@@ -87,9 +87,10 @@ def _promising(names: list[str], findings: list[Finding], by: str) -> list[str]:
     return [name for name in names if figures[name].value <= best.value + HOPELESS * best.error]
 
 
-def trial_sizes(n_vectors: int, most: int) -> list[int]:
-    """Sizes for trials where the size is yet to be found."""
-    return sorted({int(np.clip(round(share * n_vectors), 2, max(most, 1))) for share in SHARES})
+def trial_sizes(n_vectors: int, sizes: Sequence[int]) -> list[int]:
+    """Of the sizes of a search, those for trials: near to shares of the parent's vectors, and above one."""
+    usable = np.array([size for size in sizes if size > 1] or list(sizes))
+    return sorted({int(usable[np.abs(np.log(usable / (share * n_vectors))).argmin()]) for share in SHARES})
 
 
 def _best(names: list[str], findings: list[Finding], by: str, where: str, against: dict[str, str]) -> Trial:

@@ -167,7 +167,7 @@ class Job:
         """The smallest machine that keeps the promise, or, where that has costs only, the largest."""
         n = self.source.n_vectors
         most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
-        trial = self.chosen(trial_sizes(n, most))
+        trial = self.chosen(trial_sizes(n, ladder(most)))
         most = largest_size(self.source, self.promise, self._pairs(trial.method))
         if most < 1:
             self._refuse_costs()

@@ -48,7 +48,8 @@ class Search:
 
     def __init__(self, evidence: Evidence, recipe: str, promise: Promise, sizes: list[int], parent: int) -> None:
         self.evidence, self.recipe, self.promise, self.sizes, self.parent = evidence, recipe, promise, sizes, parent
-        self.known: dict[int, Finding] = {}  # by rung
+        known = {rung: evidence.found.get((recipe, m)) for rung, m in enumerate(sizes)}
+        self.known = {rung: finding for rung, finding in known.items() if finding is not None}
 
     def run(self, first: int) -> Choice:
         """Climb or descend from a rung until the smallest good size lies between two known ones."""
