@@ -198,6 +198,14 @@ def test_export_to_libsvm(command: Command, moons_files: Any, tmp_path: Path) ->
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 
 
+def test_export_to_c_measures_the_loss_on_rows(command: Command, moons_files: Any) -> None:
+    ended = command("export", "moons.slim", "c", "moons.h", "-O", "tables=int16", "--data", "moons.txt")
+    assert ended.code == 0, ended.err
+    assert "moons.h: " in ended.out
+    assert "200" in ended.err  # rows that were given
+    assert command("export", "moons.slim", "onnx", "m.onnx", "--data", "moons.txt").code == 2
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(command: Command, moons_files: Any, method: str) -> None:
     sizes = {

@@ -20,11 +20,11 @@ Process = Callable[..., Any]
 
 @pytest.mark.parametrize(
     "line",
-    ["--help", "compress --help", "predict moons.txt moons.slim", "inspect moons.slim", "export moons.slim x out"],
+    ["--help", "compress --help", "predict moons.txt moons.slim", "inspect moons.slim", "export moons.slim c moons.h"],
 )
 def test_scikit_learn_is_not_imported(process: Process, moons_files: Any, line: str) -> None:
     ended = process(*line.split(), options=("-X", "importtime"))
-    assert ended.code == (2 if "export" in line else 0)
+    assert ended.code == 0
     imported = {text.split("|")[-1].strip() for text in ended.err.splitlines() if text.startswith("import time:")}
     assert "click" in imported
     assert not {name for name in imported if name.split(".")[0] in ("sklearn", "pandas", "matplotlib")}

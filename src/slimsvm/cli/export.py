@@ -7,11 +7,12 @@ import click
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import ModelFailure, UsageFailure
 from slimsvm.cli.models import load_machine
+from slimsvm.cli.subject import rows_of
 
 EXAMPLES = options.examples(
     "slimsvm export model.slim libsvm model.txt      # for svm-predict",
     "slimsvm export model.slim onnx model.onnx",
-    "slimsvm export model.slim c model.h",
+    "slimsvm export model.slim c model.h -O tables=int16 --data test.csv",
 )
 
 
@@ -23,14 +24,24 @@ def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 @click.command(epilog=EXAMPLES)
 @click.argument("model", type=options.FILE)
-@click.argument("format", shell_complete=_formats)
+@click.argument("form", metavar="FORMAT", shell_complete=_formats)
 @click.argument("path", type=options.FILE)
+@click.option("--data", metavar="DATA", type=options.FILE, help="Rows on which the c format measures what it loses.")
 @options.settings_option
+@options.data_options
 @options.trust_option
 @options.quiet_option
 @options.json_option
 def command(
-    model: str, format: str, path: str, settings: tuple[str, ...], trust: bool, quiet: bool, as_json: bool
+    model: str,
+    form: str,
+    path: str,
+    data: str | None,
+    settings: tuple[str, ...],
+    reading: options.Reading,
+    trust: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write MODEL to PATH in another FORMAT: libsvm, onnx or c.
 
@@ -40,12 +51,16 @@ def command(
     from slimsvm.exceptions import UnsupportedExportError
     from slimsvm.formats import FORMATS, export
 
-    if format not in FORMATS:
-        raise UsageFailure(f"the format must be one of {', '.join(FORMATS)}. Got {format!r}.")
+    if form not in FORMATS:
+        raise UsageFailure(f"the format must be one of {', '.join(FORMATS)}. Got {form!r}.")
     machine = load_machine(model, trust)
+    wanted = options.parsed_settings(settings)
+    if data is not None:
+        X, y = rows_of(reading, data, machine)
+        wanted |= {"X": X} if y is None else {"X": X, "y": y}
     try:
         with output.output_errors(path):
-            written = export(machine, format, path, **options.parsed_settings(settings))
+            written = export(machine, form, path, **wanted)
     except UnsupportedExportError as error:
         raise ModelFailure(str(error)) from error
     except ModuleNotFoundError as error:

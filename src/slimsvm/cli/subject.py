@@ -31,12 +31,13 @@ def subject_of(
     machine = machine_of(model, path, n_features)
     keywords: dict[str, Any] = {"n_features": machine.n_features} if isinstance(model, str) else {}
     if validation is not None:
-        keywords["validation"] = _rows(reading, validation, machine)
-    X, y = (None, None) if data is None else _rows(reading, data, machine)
+        keywords["validation"] = rows_of(reading, validation, machine)
+    X, y = (None, None) if data is None else rows_of(reading, data, machine)
     return Subject(model, X, y, keywords, machine)
 
 
-def _rows(reading: Reading, path: str, machine: KernelMachine) -> tuple[Any, Any]:
+def rows_of(reading: Reading, path: str, machine: KernelMachine) -> tuple[Any, Any]:
+    """All rows and targets of a file that a machine takes."""
     from slimsvm.cli.readers import gather
 
     return gather(reading.open(path, machine))
