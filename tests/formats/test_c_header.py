@@ -19,11 +19,11 @@ from sklearn.svm import SVC
 
 import slimsvm
 from slimsvm.answers import Classes
-from slimsvm.calibration import Sigmoid
+from slimsvm.calibration import Sigmoid as SigmoidCalibration
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import files, table_bytes
 from slimsvm.heads import LinearHead
-from slimsvm.kernels import Linear, Rbf
+from slimsvm.kernels import Linear, Polynomial, Rbf, Sigmoid
 from slimsvm.machine import KernelMachine
 
 pytestmark = pytest.mark.skipif(which("gcc") is None, reason="no C compiler")
@@ -211,7 +211,7 @@ def test_tables_are_read_from_flash_on_avr_boards(tables: str, tmp_path: Path) -
 
 def test_coupled_sigmoids_and_a_machine_without_vectors(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    coupled = machine(calibration=Sigmoid([-1.5], [0.3], coupled=True))
+    coupled = machine(calibration=SigmoidCalibration([-1.5], [0.3], coupled=True))
     empty = machine(points=np.empty((0, 3)), head=LinearHead(np.empty((0, 1)), [0.25]))
     X = rng.normal(size=(30, 3))
     for tables in TYPES:
@@ -268,3 +268,18 @@ def test_the_arduino_example_compiles_and_its_header_is_what_it_was(tmp_path: Pa
             "/dev/null",
         ]
     )
+
+
+@pytest.mark.parametrize("tables", TYPES)
+@pytest.mark.parametrize("kernel", [Rbf(1.0), Linear(), Polynomial(1.0, 1.0, 3.0), Sigmoid(1e30)], ids=lambda k: k.name)
+@pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e5, 1e20, 1e200])
+def test_extreme_numbers_are_written_or_refused(tables: str, kernel: Any, scale: float) -> None:
+    for size in (1e-100, 1.0, 1e30):
+        head = LinearHead(size * np.ones((9, 1)), [size])
+        one = machine(kernel=kernel, points=scale * machine().points, head=head)
+        try:
+            text = text_of(one, tables=tables, X=scale * np.ones((3, 3)))
+        except UnsupportedExportError as refusal:
+            text = str(refusal)
+        assert "cale the data" in text or "#endif" in text
+        assert not re.search(r"\b(inf|nan)f?\b", text)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
@@ -24,6 +26,7 @@ from slimsvm.machine import KernelMachine
 CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # what max_bytes chooses from
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused where it would be written
 def files(
     machine: KernelMachine,
     name: str,

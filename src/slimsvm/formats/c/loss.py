@@ -115,8 +115,7 @@ def scores_of(other: Fixed | KernelMachine, rows: FloatArray) -> tuple[FloatArra
 
 def in_float32(value: Any) -> Any:
     """Numbers rounded to float32, in float64."""
-    with np.errstate(over="ignore"):
-        return np.asarray(value, dtype=np.float64).astype(np.float32).astype(np.float64)
+    return np.asarray(value, dtype=np.float64).astype(np.float32).astype(np.float64)
 
 
 def rounded(record: R) -> R:

@@ -27,6 +27,7 @@ LOG2E = 1.4426950408889634
 LARGEST_COORDINATE = 2**14 - 1  # so that the square of a difference fits 32 bits with its sign
 NEGLIGIBLE = 11.0  # −log of the kernel value, 2^-16, beyond which a radial kernel is taken to be zero
 MOST_CLASSES = 100  # that calibrations and decisions have digits for
+MOST_DIGITS = 96  # of coordinates, on either side of the point
 PROBES = 500  # rows that coefficients are chosen by
 
 
@@ -83,6 +84,11 @@ class _Maker:
         }[geometry]
         most = min(LARGEST_COORDINATE, room)
         self.bits = digits(reach, most)
+        if abs(self.bits) > MOST_DIGITS:
+            raise UnsupportedExportError(
+                f"Fixed point takes data between 1e-25 and 1e25. The largest number of data and vectors is {reach:.1g}. "
+                "Scale the data."
+            )
         stored, narrow = self.layout["points"].values, self.layout["points"].dtype.itemsize == 1
         if self.form.folded:
             self.weight_bits = digits(float(np.abs(stored).max(initial=0.0)), 127 if narrow else SHORT)
@@ -111,7 +117,7 @@ class _Maker:
             scaled, coef0 = per_unit * 2 * LOG2E * 2.0**32, self.kernel.coef0 * 2 * LOG2E * 2.0**32
         else:
             largest = self._largest_argument()
-            unit = largest**self.kernel.degree
+            unit = float(np.float64(largest) ** self.kernel.degree)
             scaled, coef0 = per_unit * 2.0**30 / largest, self.kernel.coef0 * 2.0**30 / largest
         shift = min(max(digits(float(np.max(scaled)), WIDE), 0), 62)
         integers = np.rint(np.minimum(np.ldexp(scaled, shift), WIDE)).astype(np.int64)
@@ -238,8 +244,8 @@ class _Maker:
 
 
 def digits(most: float, limit: float) -> int:
-    """The largest b with most 2^b ≤ limit, at most 60 either way."""
-    return min(max(floor(log2(limit / most)), -60), 60) if most > 0 else 0
+    """The largest b with most 2^b ≤ limit, up to rounding; none are needed for zero."""
+    return floor(log2(limit) - log2(most)) if most > 0 else 0
 
 
 def _within(values: Any, table: Table) -> Integers:

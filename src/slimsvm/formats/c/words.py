@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c.layout import Table
 
 C_TYPES = {
@@ -56,7 +57,13 @@ def string(text: str) -> str:
 
 def number(value: Any, tables: str) -> str:
     """A real constant of the type of the tables, as short as its digits allow."""
-    text = str(np.float32(value)) + "f" if tables == "float32" else repr(float(value))
+    rounded = np.float32(value) if tables == "float32" else np.float64(value)
+    if not np.isfinite(rounded):
+        raise UnsupportedExportError(
+            f"Numbers or scores of this machine are beyond {tables}. "
+            f"{'Use float64 tables, or scale' if tables == 'float32' else 'Scale'} the data."
+        )
+    text = str(rounded) + "f" if tables == "float32" else repr(float(rounded))
     return text if any(sign in text for sign in ".en") else text.replace("f", ".0f")
 
 
