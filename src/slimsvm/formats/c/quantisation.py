@@ -86,7 +86,7 @@ class _Maker:
         self.bits = digits(reach, most)
         if abs(self.bits) > MOST_DIGITS:
             raise UnsupportedExportError(
-                f"Fixed point takes data between 1e-25 and 1e25. The largest number of data and vectors is {reach:.1g}. "
+                f"Fixed point takes data between 1e-25 and 1e25. The largest of data and vectors is {reach:.1g}. "
                 "Scale the data."
             )
         stored, narrow = self.layout["points"].values, self.layout["points"].dtype.itemsize == 1
