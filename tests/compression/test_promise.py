@@ -38,6 +38,16 @@ def test_folds() -> None:
     assert report.compression == report.parent_vectors / report.n_vectors
 
 
+def test_real_data(shared_data: Any) -> None:
+    """Noisy data of which a few vectors tell as much as hundreds."""
+    data = shared_data("ida_diabetis", 0)
+    svc = SVC(C=1.0, gamma=1 / 20).fit(data["X_train"], data["y_train"])
+    small = compress(svc, data["X_train"], data["y_train"], max_loss=0.01, cv=3, random_state=0)
+    assert small.n_vectors_ * 10 < len(svc.support_)
+    lost = svc.score(data["X_test"], data["y_test"]) - small.score(data["X_test"], data["y_test"])
+    assert abs(lost - small.report_.estimate) < 2.5 * small.report_.standard_error
+
+
 def test_the_estimate_is_the_paired_difference_on_validation_data() -> None:
     """The machine that was judged is the one that comes back: a plain count of its errors tells the same."""
     small = compress(PARENT, X, Y, n_vectors=6, method="sparse_margin", validation=(X_TEST, Y_TEST), random_state=0)
@@ -100,12 +110,12 @@ def test_a_scorer_of_ones_own_sees_the_samples() -> None:
 
 def test_values_and_one_class() -> None:
     svr = SVR(C=5.0).fit(X, VALUES)
-    small = compress(svr, X, VALUES, max_loss=0.02, random_state=0)
+    small = compress(svr, X, VALUES, max_loss=0.02, method="sparse_margin", cv=3, random_state=0)
     assert small.report_.metric == "r2"
     assert small.n_vectors_ < len(svr.support_)
     assert small.score(X, VALUES) > svr.score(X, VALUES) - 0.04
     inside = OneClassSVM(nu=0.2, gamma=1.0).fit(X)
-    small = compress(inside, X, max_loss=0.08, random_state=0)
+    small = compress(inside, X, max_loss=0.08, method="reduced_set+refit", cv=3, random_state=0)
     assert np.mean(small.predict(X_TEST) == inside.predict(X_TEST)) > 0.85
 
 
@@ -124,8 +134,8 @@ def test_pipelines_groups_and_weights() -> None:
 
 
 def test_the_same_seed_gives_the_same_machine_for_any_n_jobs() -> None:
-    one = compress(PARENT, X, Y, max_loss=0.02, random_state=3)
-    two = compress(PARENT, X, Y, max_loss=0.02, random_state=3, n_jobs=2)
+    one = compress(PARENT, X[:150], Y[:150], max_loss=0.02, cv=3, random_state=3)
+    two = compress(PARENT, X[:150], Y[:150], max_loss=0.02, cv=3, random_state=3, n_jobs=2)
     assert one.machine_ == two.machine_
     assert one.report_ == two.report_
 
@@ -134,7 +144,7 @@ def test_bytes_and_size_together() -> None:
     fits = compress(PARENT, X, Y, max_bytes=150, random_state=0)
     assert table_bytes(fits.machine_) == fits.report_.n_bytes <= 150
     assert fits.n_vectors_ > 5
-    both = compress(PARENT, X, Y, max_bytes=5000, max_loss=0.02, random_state=0)
+    both = compress(PARENT, X, Y, max_bytes=5000, max_loss=0.02, method="reduced_set+refit", cv=2, random_state=0)
     assert both.report_.n_bytes <= 5000
     with pytest.raises(PromiseError, match=r"max_loss=0 of compress cannot be kept with n_vectors=2") as caught:
         compress(PARENT, X, Y, max_loss=0.0, n_vectors=2, validation=(X_TEST, Y_TEST), random_state=0)
@@ -146,14 +156,14 @@ def test_bytes_and_size_together() -> None:
 
 
 def test_latency() -> None:
-    fast = compress(PARENT, X, Y, max_latency_us=1e6, max_loss=0.05, random_state=0)
+    fast = compress(PARENT, X, Y, max_latency_us=1e6, max_loss=0.05, method="selection", cv=2, random_state=0)
     assert 0 < fast.report_.latency_us < 1e6
     with pytest.raises(PromiseError, match="max_latency_us"):
         compress(PARENT, X, Y, max_latency_us=1e-3, random_state=0)
 
 
 def test_where_nothing_smaller_serves_the_parent_comes_back() -> None:
-    small = compress(PARENT, X, Y, max_loss=0.0, confidence=0.999, random_state=0)
+    small = compress(PARENT, X, Y, max_loss=0.0, confidence=0.999, method="selection", cv=2, random_state=0)
     assert small.n_vectors_ == len(PARENT.support_)
     assert "nothing smaller keeps the promise" in small.report_.reason
     assert (small.predict(X_TEST) == PARENT.predict(X_TEST)).all()
