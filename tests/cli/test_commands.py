@@ -419,3 +419,14 @@ def test_a_defect_is_one_sentence_too(command: Command, moons_files: Any, monkey
     monkeypatch.setenv("SLIMSVM_DEBUG", "1")
     with pytest.raises(RuntimeError):
         command("predict", "moons.txt", "moons.slim")
+
+
+def test_columns_with_names_are_no_cause_for_warnings(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{a},{b},{int(a + b > 0)}\n" for a, b in rng.normal(size=(60, 2))]
+    (tmp_path / "named.csv").write_text("".join(["u,v,label\n", *rows]), encoding="utf-8")
+    made = command("train", "named.csv", "named.slim", "--target", "label", "--n-vectors", "6")
+    assert (made.code, made.err) == (0, "")
+    data = ("--data", "named.csv", "--validation", "named.csv", "--target", "label")
+    small = command("compress", "named.slim", "small.slim", *data, "--n-vectors", "3")
+    assert (small.code, small.err) == (0, "")

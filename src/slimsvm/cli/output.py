@@ -109,3 +109,5 @@ def show_warnings() -> None:
     warnings.showwarning = show_one
     for developers in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
         warnings.simplefilter("ignore", developers)
+    # Columns are put in the order of the names before they become arrays, which have none.
+    warnings.filterwarnings("ignore", "X does not have valid feature names")
