@@ -36,9 +36,7 @@ EXAMPLES = options.examples(
 @click.option("--confidence", type=float, help="Such as 0.95: keep the promise at this level, not on average.")
 @click.option("--metric", help="A scorer of scikit-learn, such as balanced_accuracy or r2.")
 @click.option("--cv", type=int, help="Folds that are held out, for models that can be fitted anew.  [default: 5]")
-@click.option(
-    "--validation", metavar="DATA", type=options.FILE, help="Rows that the model never saw, in place of folds."
-)
+@options.validation_option
 @click.option("--data", metavar="DATA", type=options.FILE, help="Rows to train on, best those of the model.")
 @click.option("--C", "C", type=float, help="What slack costs in that training.  [default: the model's]")
 @click.option(

@@ -39,9 +39,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg]
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=options.FILE)
 @click.argument("model", type=options.FILE)
-@click.option(
-    "--validation", metavar="DATA", type=options.FILE, help="Rows that the model never saw, in place of folds."
-)
+@options.validation_option
 @click.option("--cv", type=int, help="Folds, for models that can be fitted anew.  [default: 5]")
 @click.option("--sizes", type=Listed(options.Size()), metavar="M,M,…", help="Counts, or shares of the model's vectors.")
 @click.option("--methods", type=Listed(click.STRING), metavar="NAME,…", help="[default: all that apply]")

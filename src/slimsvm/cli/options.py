@@ -30,6 +30,9 @@ width_option = click.option("--n-features", type=int, help="The width of a LIBSV
 seed_option = click.option(
     "--random-state", "seed", type=int, default=0, show_default=True, help="The same gives the same."
 )
+validation_option = click.option(
+    "--validation", metavar="DATA", type=FILE, help="Rows that the model never saw, in place of folds."
+)
 settings_option = click.option(
     "-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="A further option, by its Python name."
 )

@@ -324,7 +324,6 @@ class Job:
     def _made(self, machine: KernelMachine, trial: Trial, found: Choice | None, m: int) -> Made:
         promise, evidence = self.promise, self.evidence
         lost = None if found is None else found.loss
-        rows = self.source.samples.X if self.source.samples is not None else np.zeros((1, machine.n_features))
         report = Report(
             promise.as_dict(),
             trial.method,
@@ -341,7 +340,7 @@ class Job:
             evidence="nothing was held out" if evidence is None else _described(evidence, self.given),
             tried=self._tried(),
             n_bytes=None if promise.max_bytes is None else table_bytes(machine),
-            latency_us=None if promise.max_latency_us is None else latency_us(machine, rows),
+            latency_us=None if promise.max_latency_us is None else latency_us(machine, self.source),
         )
         return Made(machine, report, self.shop.history(trial.method, m))
 

@@ -5,7 +5,6 @@ Losses are bounds from below on the size, costs bounds from above; a promise may
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,14 +17,14 @@ from slimsvm._record import FloatArray
 from slimsvm.compression.evidence import Finding
 from slimsvm.compression.metrics import Figure
 from slimsvm.compression.source import Source
+from slimsvm.compression.speed import microseconds_alone
 from slimsvm.estimator import wrap
 from slimsvm.formats.c import table_bytes
 from slimsvm.heads import LinearHead, PairsHead
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
-ROUNDS = 7  # of which the fastest is the latency
-CALLS = 100  # in each round
+ROWS = 100  # of the data that latency is measured on
 LOSSES = ("loss", "disagreement")
 
 
@@ -98,18 +97,10 @@ def smoothed(findings: Sequence[Finding], name: str) -> list[Figure]:
     return [replace(figure, value=float(value)) for figure, value in zip(figures, fitted, strict=True)]
 
 
-def latency_us(machine: KernelMachine, X: Any) -> float:
-    """Microseconds of one `predict` of one sample, on average over the rows of X, in the fastest of several rounds."""
+def latency_us(machine: KernelMachine, source: Source) -> float:
+    """Microseconds of one `predict` of one sample, on average over rows of the source, each the fastest of several."""
     slim = wrap(replace(machine, feature_names=None), n_jobs=1)
-    rows = [np.ascontiguousarray(dense(X[[i]]), dtype=np.float64) for i in range(min(CALLS, X.shape[0]))]
-    slim.predict(rows[0])
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        for row in rows:
-            slim.predict(row)
-        times.append(time.perf_counter() - start)
-    return 1e6 * min(times) / len(rows)
+    return microseconds_alone(slim.predict, _rows(source))
 
 
 def largest_size(source: Source, promise: Promise, pairs: bool) -> int:
@@ -119,8 +110,8 @@ def largest_size(source: Source, promise: Promise, pairs: bool) -> int:
         limit = promise.max_bytes
         most = _largest(most, lambda m: table_bytes(stand_in(source, m, pairs)) <= limit)
     if promise.max_latency_us is not None:
-        X, slowest = _rows(source), promise.max_latency_us
-        most = _largest(most, lambda m: latency_us(stand_in(source, m, pairs), X) <= slowest)
+        slowest = promise.max_latency_us
+        most = _largest(most, lambda m: latency_us(stand_in(source, m, pairs), source) <= slowest)
     return most
 
 
@@ -151,8 +142,8 @@ def _n_scores(parent: KernelMachine) -> int:
     return len(parent.classes) if hasattr(parent.answer, "labels") and len(parent.classes) > 2 else parent.head.n_scores
 
 
-def _rows(source: Source) -> Any:
-    X: FloatArray | Any = source.samples.X if source.samples is not None else None
-    if X is None:
-        X = np.zeros((CALLS, source.machine.n_features))
-    return X[:CALLS]
+def _rows(source: Source) -> FloatArray:
+    """Some rows of the data, or zeros where there are none, as one asks for them one by one."""
+    if source.samples is None:
+        return np.zeros((1, source.machine.n_features))
+    return np.ascontiguousarray(dense(source.samples.X[:ROWS]), dtype=np.float64)

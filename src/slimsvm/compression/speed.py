@@ -19,14 +19,22 @@ SECONDS = 0.5  # after which no further run begins
 def microseconds(ask: Callable[[Any], Any], X: Any) -> tuple[float, float]:
     """µs per sample of `ask(rows)`, for one row at a time and for many: the best of several runs.
 
-    Rows are taken evenly from X, in whatever form that is; with early exit they differ, and their mean is given.
+    Rows are taken evenly from X, in whatever form that is.
     """
-    n = _num_samples(X)
-    alone = [_safe_indexing(X, [int(row)]) for row in np.linspace(0, n - 1, min(ROWS_ALONE, n))]
-    batch = _safe_indexing(X, np.unique(np.linspace(0, n - 1, min(ROWS_IN_BATCH, n)).astype(int)))
-    ask(alone[0])  # what is prepared once, at the first answer, is not counted
-    single = float(np.mean([_best(ask, row, SECONDS / len(alone)) for row in alone]))
-    return 1e6 * single, 1e6 * _best(ask, batch, SECONDS) / _num_samples(batch)
+    alone = microseconds_alone(ask, X)
+    batch = _safe_indexing(X, _even(_num_samples(X), ROWS_IN_BATCH))
+    return alone, 1e6 * _best(ask, batch, SECONDS) / _num_samples(batch)
+
+
+def microseconds_alone(ask: Callable[[Any], Any], X: Any) -> float:
+    """µs of `ask(row)` for one row at a time, taken evenly from X: with early exit they differ, and the mean counts."""
+    rows = [_safe_indexing(X, [row]) for row in _even(_num_samples(X), ROWS_ALONE)]
+    ask(rows[0])  # what is prepared once, at the first answer, is not counted
+    return 1e6 * float(np.mean([_best(ask, row, SECONDS / len(rows)) for row in rows]))
+
+
+def _even(n: int, most: int) -> list[int]:
+    return [int(row) for row in np.unique(np.linspace(0, n - 1, min(most, n)).astype(int))]
 
 
 def _best(ask: Callable[[Any], Any], X: Any, seconds: float) -> float:
