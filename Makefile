@@ -10,7 +10,7 @@ ifneq ($(COMPILER),)
 export SLIMSVM_REQUIRE_CORE := 1
 endif
 
-.PHONY: demo test lint types bench papers sanitize fallback dist clean
+.PHONY: demo test lint types bench promises papers sanitize fallback dist clean
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/slimsvm demo --picture build/frontier.png
@@ -35,6 +35,13 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/growing.py
 	$(BIN)/python benchmarks/c_export.py
 	$(BIN)/python benchmarks/libsvm_service.py
+	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/mnist.py
+
+# What compress promises and keeps, and auto beside its rivals: hours. An interrupted run goes on from the rows that are there.
+promises: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/promise.py
+	$(BIN)/python benchmarks/auto.py
 
 # The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help
 papers: $(VENV)/installed-papers
