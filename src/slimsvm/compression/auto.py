@@ -16,10 +16,11 @@ import numpy as np
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from slimsvm.answers import Inlier, Value
+from slimsvm.compression import effort
 from slimsvm.compression.evidence import Evidence, Finding, Fold
 from slimsvm.compression.metrics import Scorer
 from slimsvm.compression.promises import Promise
-from slimsvm.compression.recipes import RECIPES, Workshop, applicable
+from slimsvm.compression.recipes import LAST_RESORT, RECIPES, Workshop, affordable, applicable
 from slimsvm.compression.source import Source
 from slimsvm.importers import import_model
 from slimsvm.methods.progress import Progress
@@ -29,35 +30,44 @@ SMALL = 3000  # samples up to which trials use the evidence as it is
 ROWS = 600  # of more samples, those to train on in a trial
 JUDGES = 1500  # and those to judge by
 HOPELESS = 3.0  # standard errors above the best at a size: such recipes are not tried at larger ones
+TRIALS = 0.3  # of the work of training the parent: what all trials on part of more samples may take
 SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials where the size is to be found
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The recipe chosen, why, and the findings of all trials."""
+    """The recipe chosen, why, the findings of all trials, and the recipes that these left; none where all may be."""
 
     method: str
     reason: str
     findings: tuple[Finding, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def choose(
     source: Source, evidence: Evidence | None, sizes: Sequence[int], *, promise: Promise, scorer: Scorer | None,
-    seed: int, progress: Progress,
+    seed: int, progress: Progress, free: float,
 ) -> Trial:  # fmt: skip
-    """The best recipe at the sizes, by loss or disagreement, as promised, on the evidence or on a part of the data."""
+    """The best recipe at the sizes, by loss or disagreement, as promised, on the evidence or on a part of the data.
+
+    `free` is the work that a machine may take whatever its parent took; recipes that take more than is allowed are left
+    out, and so are trials.
+    """
     by = "disagreement" if promise.max_loss is None and promise.max_disagreement is not None else "loss"
     against = applicable(source)
     names = [name for name, reason in against.items() if not reason]
     if not names:
         raise ValueError(f"compress knows no way to make this model smaller: {next(iter(against.values()))}")
     if source.samples is None and evidence is None:
-        return Trial("reduced_set", "no data were given, and the reduced set needs none")
-    if len(names) == 1:
-        return Trial(names[0], "no other method applies: " + _listed(against))
-    trial, where = _trial(source, evidence, scorer, seed, progress)
+        return Trial(LAST_RESORT, "no data were given, and the reduced set needs none")
+    cheap = affordable(source, free, names, sizes[0]) or [LAST_RESORT]
+    against |= {name: "takes too long beside the training of the model" for name in names if name not in cheap}
+    if len(cheap) == 1:
+        return Trial(cheap[0], "no other method applies: " + _listed(against))
+    trial, where = _trial(source, evidence, cheap, sizes, free, scorer=scorer, seed=seed, progress=progress)
     if trial is None:
-        return Trial("reduced_set", "the data are too few for trials")
+        return Trial(LAST_RESORT, where)
+    names = cheap
     findings: list[Finding] = []
     for m in sizes:
         for name in names:
@@ -68,7 +78,7 @@ def choose(
     kept = _kept_first(names, findings, promise)
     chosen = _best(kept or names, findings, by, where, against)
     few = f"of {', '.join(kept)}, which alone keep the promise there, " if kept and len(kept) < len(names) else ""
-    return replace(chosen, reason=few + chosen.reason)
+    return replace(chosen, reason=few + chosen.reason, left=tuple(names))
 
 
 def _kept_first(names: list[str], findings: list[Finding], promise: Promise) -> list[str]:
@@ -122,9 +132,10 @@ def _listed(against: dict[str, str]) -> str:
 
 
 def _trial(
-    source: Source, evidence: Evidence | None, scorer: Scorer | None, seed: int, progress: Progress
-) -> tuple[Evidence | None, str]:
-    """Where trials are made: on the evidence itself where that is small, else on a part of the data."""
+    source: Source, evidence: Evidence | None, names: Sequence[str], sizes: Sequence[int], free: float, *,
+    scorer: Scorer | None, seed: int, progress: Progress,
+) -> tuple[Evidence | None, str]:  # fmt: skip
+    """Where trials are made: on the evidence itself where that is small, else on a part of the data; or why nowhere."""
     samples = source.samples
     if evidence is not None and (samples is None or len(samples) <= SMALL):
         return evidence, f"{evidence.n_samples} held-out samples"
@@ -135,8 +146,12 @@ def _trial(
     test = order[len(train) : len(train) + JUDGES]
     part = _smaller(source, train)
     if part is None or not len(test):
-        return None, ""
-    fold = Fold.of(Workshop(part, seed, progress=progress), replace(samples.some(test), given=True))
+        return None, "the data are too few for trials"
+    allowed = max(free * len(names), TRIALS * effort.training(source))
+    if sum(RECIPES[name].work(part, m) for name in names for m in sizes) > allowed:
+        return None, f"trials of {', '.join(names)} would take long beside the training of the model"
+    shop = Workshop(part, seed, progress=progress, free=allowed / (len(names) * len(sizes)))
+    fold = Fold.of(shop, replace(samples.some(test), given=True))
     return (
         Evidence([fold], scorer, refits=False, n_jobs=None, progress=Progress("trial", 0)),
         f"{len(test)} samples, after training on {len(train)}",

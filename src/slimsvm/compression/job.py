@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from slimsvm.answers import Inlier, Value
+from slimsvm.compression import effort
 from slimsvm.compression.auto import Trial, choose, trial_sizes
 from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validation, require_refittable, without_refits
 from slimsvm.compression.metrics import Scorer
 from slimsvm.compression.probabilities import Scores, judged_scores, own_scores, with_probabilities
 from slimsvm.compression.promises import Promise, largest_size, latency_us
-from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop, applicable
+from slimsvm.compression.recipes import EARLY_EXIT, LAST_RESORT, RECIPES, Workshop, affordable, applicable
 from slimsvm.compression.report import Report, row
 from slimsvm.compression.search import Choice, Search, ladder
 from slimsvm.compression.source import Source
@@ -25,8 +26,7 @@ from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings
 
 FOLDS = 5
-POOR = 10  # times fewer vectors than the parent has, below which all recipes are tried at the size that was found
-CHALLENGED = 3000  # samples up to which that is done
+POOR = 10  # times fewer vectors than the parent has, below which other recipes are tried at the size that was found
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ class Job:
         self.given, self.source, self.promise, self.method = given, source, promise, method
         self.scorer, self.metric, self.seed, self.n_jobs, self.progress = scorer, metric, seed, n_jobs, progress
         self._settings, self._options = settings, options
+        self._free = effort.free(source, searched=bool(promise.limits))
         self.shop = self._shop(source, FOLDS)
         self.evidence: Evidence | None = None
         self._trials: tuple[Finding, ...] = ()
 
     def _shop(self, source: Source, number: int) -> Workshop:
         seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
-        return Workshop(source, seed, settings=self._settings, options=self._options, progress=self.progress)
+        told: Any = {"settings": self._settings, "options": self._options, "progress": self.progress}
+        return Workshop(source, seed, free=self._free, **told)
 
     def gather(self) -> None:
         """Hold samples out, as the user said, or as the promise needs it."""
@@ -157,7 +159,7 @@ class Job:
             if reason:
                 raise ValueError(f"method={self.method!r} of compress {reason}.")
             return Trial(self.method, "it was asked for")
-        told: Any = {"scorer": self.scorer, "seed": self.seed, "progress": self.progress}
+        told: Any = {"scorer": self.scorer, "seed": self.seed, "progress": self.progress, "free": self._free}
         trial = choose(self.source, self.evidence, sizes, promise=self.promise, **told)
         self._trials = trial.findings
         self.progress.tell("method %s: %s", trial.method, trial.reason, always=True)
@@ -174,10 +176,10 @@ class Job:
         if not self.promise.limits:
             return self._within_costs(trial, most)
         assert self.evidence is not None
-        sizes = ladder(most)
+        sizes = self._sizes(trial.method, most)
         search = Search(self.evidence, trial.method, self.promise, sizes, n)
         choice = search.run(self._first_rung(trial, sizes))
-        search, choice, trial = self._challenged(search, choice, trial)
+        search, choice, trial = self._challenged(search, choice, trial, most)
         if choice.n_vectors >= n:
             trial = replace(trial, reason=f"nothing smaller keeps the promise. {trial.method}: {trial.reason}")
         choice, machine = self._sound(search, choice)
@@ -186,27 +188,40 @@ class Job:
             self._refuse_loss(made, most)
         return self._within_latency(made, trial)
 
-    def _challenged(self, search: Search, choice: Choice, trial: Trial) -> tuple[Search, Choice, Trial]:
-        """Where much of the parent is needed, or all there may be is too little, other recipes get a chance."""
+    def _sizes(self, method: str, most: int) -> list[int]:
+        """The sizes at which a recipe is looked at; of those that "auto" may leave, where it is not too much work."""
+        sizes = ladder(most)
+        if self.method != "auto" or method == LAST_RESORT:
+            return sizes
+        return [m for m in sizes if affordable(self.source, self._free, [method], m)] or sizes[:1]
+
+    def _challenged(self, search: Search, choice: Choice, trial: Trial, most: int) -> tuple[Search, Choice, Trial]:
+        """Where much of the parent is needed, or all there may be is too little, other recipes get a chance.
+
+        They need not keep the promise at once where they can go on to sizes that the first could not.
+        """
         assert self.evidence is not None
-        n, sizes = self.source.n_vectors, search.sizes
-        poor = not choice.kept or choice.n_vectors * POOR > n
-        if self.method != "auto" or not poor or len(self.source.samples or ()) > CHALLENGED:
+        n = self.source.n_vectors
+        if self.method != "auto" or (choice.kept and choice.n_vectors * POOR <= n):
             return search, choice, trial
-        for name in (name for name, reason in applicable(self.source).items() if not reason and name != trial.method):
-            rung = sizes.index(choice.n_vectors) - choice.kept
-            if rung < 0 or sizes[rung] >= n:
-                break
-            other = Search(self.evidence, name, self.promise, sizes, n)
-            if not self.promise.kept([self.evidence.find(name, sizes[rung])])[0]:
+        for name in (name for name in trial.left or self._applicable() if name != trial.method):
+            sizes, known = self._sizes(name, most), [m for m in ladder(most) if m < choice.n_vectors]
+            m = choice.n_vectors if not choice.kept else known[-1] if known else n
+            if m not in sizes or m >= n:
                 continue
-            found = other.run(rung)
+            further = not choice.kept and sizes[-1] > m
+            if not further and not self.promise.kept([self.evidence.find(name, m)])[0]:
+                continue
+            other = Search(self.evidence, name, self.promise, sizes, n)
+            found = other.run(sizes.index(m))
             if found.kept and (not choice.kept or found.n_vectors < choice.n_vectors):
-                reason = (
-                    f"it needs {found.n_vectors} vectors where {trial.method} needs {choice.n_vectors}; {trial.reason}"
-                )
+                needs = f"needs {choice.n_vectors}" if choice.kept else f"with {choice.n_vectors} keeps it not"
+                reason = f"it needs {found.n_vectors} vectors where {trial.method} {needs}; {trial.reason}"
                 search, choice, trial = other, found, replace(trial, method=name, reason=reason)
         return search, choice, trial
+
+    def _applicable(self) -> list[str]:
+        return [name for name, reason in applicable(self.source).items() if not reason]
 
     def _sound(self, search: Search, choice: Choice) -> tuple[Choice, KernelMachine]:
         """The machine of the size chosen, or of the next known one where that is not like those of the folds."""
@@ -260,7 +275,7 @@ class Job:
         """Where the search begins: at the smallest size whose trial keeps the promise."""
         own = [finding for finding in trial.findings if finding.method == trial.method]
         if not own:
-            return int(np.searchsorted(sizes, max(4, sizes[-1] // 32)))
+            return int(np.searchsorted(sizes, max(4, sizes[-1] // 16)))
         kept = self.promise.kept(own)
         good = next((f.n_vectors for f, one in zip(own, kept, strict=True) if one), own[-1].n_vectors)
         return int(np.searchsorted(sizes, good))

@@ -74,6 +74,11 @@ class Promise:
             kept &= [figure.bound(self.z) <= most for figure in figures]
         return [bool(one) for one in kept]
 
+    def sure(self, finding: Finding) -> bool:
+        """Whether a finding keeps all losses even if they are a standard error above what is estimated."""
+        figures = {name: getattr(finding, name) for name in self.limits}
+        return all(figures[name].bound(self.z + 1.0) <= most for name, most in self.limits.items())
+
     def as_dict(self) -> dict[str, Any]:
         """The promise without what is not promised."""
         names = ("max_loss", "max_disagreement", "max_bytes", "max_latency_us", "n_vectors", "confidence")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes, Inlier
+from slimsvm.compression import effort
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import Interrupted, UnsupportedModelError
+from slimsvm.heads import LinearHead
 from slimsvm.kernels import Linear
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
@@ -37,7 +41,11 @@ from slimsvm.optim import Result, calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 EXACT_WORK = 3e9  # N m² q up to which the hinge loss is solved exactly; beyond that it is squared, which is much faster
-ITERATIONS = 60  # of L-BFGS on the margin
+ITERATIONS = (15, 60)  # of L-BFGS on the margin, at least and at most
+REDUCTIONS = (10, 200)  # of L-BFGS on a reduced set
+PER_STEP = 1.5  # what a step on the margin takes beside one on a reduced set with as many products
+PER_BATCH = 0.3  # and one on a mini-batch
+PER_REFIT = 3.0  # N m² q of an exact hinge loss
 TOLERANCE = 1e-3  # of the margin that an iteration must gain
 STEPS = (300, 1500)  # of mini-batches, at least and at most
 STEP_SHARE = 1.6e-3  # of N N_SV / m: so many steps take less than half the time in which the parent was trained
@@ -46,10 +54,11 @@ FEW = 3000  # samples up to which the margin search may start from several place
 CHEAP = 5e6  # N m (q m + d), the work of a step up to which the margin search starts from several places
 CLUSTERED = 20  # samples per centre that k-means looks at, and 2,000 at least
 REDUCED_WORK = 3e7  # N_SV m d q up to which the margin search starts at the reduced set, beyond that at k-means
-LARGE = 5e5  # N_SV d q of a parent whose reduced sets get as few iterations as a margin search
+LARGE = 5e5  # N_SV d q of a parent without data whose reduced sets get as few iterations as a margin search
 WIDE = 1024  # features of sparse data beyond which moved vectors, which are dense, would be too large
 GROWING_STEPS = 12  # in which a machine grows to its size
 EARLY_EXIT = "+early_exit"
+LAST_RESORT = "reduced_set"  # which always applies, and whose work does not grow with the data
 
 
 class Workshop:
@@ -62,6 +71,7 @@ class Workshop:
     settings : of reduced sets.
     options : of mirror points, by the names of `MirrorPointClassifier`.
     progress : to tell how far the work is.
+    free : the work that a machine may take whatever its parent took (`effort.py`).
     """
 
     def __init__(
@@ -72,8 +82,10 @@ class Workshop:
         settings: Settings | None = None,
         options: dict[str, Any] | None = None,
         progress: Progress | None = None,
+        free: float = effort.FREE,
     ) -> None:
         self.source, self.seed = source, int(seed)
+        self.allowed = max(free, effort.SHARE * effort.training(source))
         self.settings, self.options = settings or Settings(), options or {}
         self.progress = progress or Progress("compress", 0)
         self._makers: dict[str, Maker] = {}
@@ -142,14 +154,17 @@ class Recipe(ABC):
     def _against(self, source: Source) -> str:
         """What else stands in the way."""
 
+    @abstractmethod
+    def work(self, source: Source, m: int) -> float:
+        """The least work that a machine of m vectors takes, roughly, in multiplications."""
+
 
 class _Reduction(Maker):
     def __init__(self, shop: Workshop, rng: np.random.Generator, settings: Settings | None = None) -> None:
         super().__init__(shop, rng)
-        settings, target = settings or shop.settings, self.source.target
-        if target.n_points * target.X.shape[1] * target.n_outputs > LARGE and settings == Settings():
-            settings = Settings(max_iter=ITERATIONS)
-        self.reductions = Reductions(self.source.machine, settings, rng, shop.progress, target=self.source.target)
+        self.reductions = Reductions(
+            self.source.machine, settings or shop.settings, rng, shop.progress, target=self.source.target
+        )
 
     def make(self, m: int) -> tuple[KernelMachine, list[dict[str, Any]]]:
         reduced = self.reduced(m)
@@ -158,10 +173,22 @@ class _Reduction(Maker):
     def reduced(self, m: int) -> Reduced:
         """The reduced set; what Ctrl-C leaves of it is the machine alone."""
         try:
-            return self.reductions.of_size(m)
+            return self.reductions.of_size(m, self._iterations(m))
         except Interrupted as stop:
             found: Any = stop.best
             raise Interrupted(found and found.machine) from None
+
+    def _iterations(self, m: int) -> int:
+        source, target = self.source, self.source.target
+        least, most = REDUCTIONS
+        if source.samples is None:
+            return ITERATIONS[1] if target.n_points * target.X.shape[1] * target.n_outputs > LARGE else most
+        return effort.iterations(self.shop.allowed / 2, _reduction_step(source, m), least, most)
+
+
+def _reduction_step(source: Source, m: int) -> float:
+    """The work of one iteration on a reduced set: N_SV m (d + 50)."""
+    return float(source.n_vectors) * m * (effort.width(source) + effort.PER_VALUE)
 
 
 class ReducedSet(Recipe):
@@ -171,6 +198,9 @@ class ReducedSet(Recipe):
 
     def _against(self, source: Source) -> str:
         return ""
+
+    def work(self, source: Source, m: int) -> float:
+        return 2 * REDUCTIONS[0] * _reduction_step(source, m)  # where the vectors start takes as much again
 
 
 class _Refitted(Maker):
@@ -186,6 +216,9 @@ class RefittedReducedSet(Recipe):
 
     def _against(self, source: Source) -> str:
         return source.untaught
+
+    def work(self, source: Source, m: int) -> float:
+        return RECIPES["reduced_set"].work(source, m) + _refit_work(source, m)
 
 
 class _Margin(Maker):
@@ -207,20 +240,22 @@ class _Margin(Maker):
             warnings.simplefilter("ignore", ConvergenceWarning)  # what the machine is worth is measured
             runs = [self._moved(start) for start in self._starts(m)]
             Z, history = min(runs, key=lambda run: run[0].value)
-            fit = lesson.fit(Z.x, loss_for(self.source, m), LOOSE)
+            fits = [lesson.fit(Z.x, loss, LOOSE) for loss in losses_for(self.source, m)]
         self._found[m] = Z.x
-        return lesson.taught(lesson.points.away(Z.x), fit), history
+        return nearest(self.source, [lesson.taught(lesson.points.away(Z.x), fit) for fit in fits]), history
 
     def _moved(self, start: FloatArray) -> tuple[Result, list[dict[str, Any]]]:
         lesson, history = self.source.lesson, list[dict[str, Any]]()
         points, problem = lesson.points, lesson.problem
         loss: Loss = "hinge" if isinstance(self.source.machine.answer, Inlier) else "squared_hinge"
         told: Any = {"history": history, "progress": self.shop.progress}
-        if work_of_a_step(points, problem, len(start)) > DEAR:
-            steps = int(np.clip(STEP_SHARE * points.n_points * self.source.n_vectors / len(start), *STEPS))
+        m = len(start)
+        if work_of_a_step(points, problem, m) > DEAR:
+            steps = int(np.clip(STEP_SHARE * points.n_points * self.source.n_vectors / m, *STEPS))
             plan = Plan(max(1, -(-steps * BATCH // points.n_points)), BATCH)
             return descend_in_batches(points, problem, start, loss, plan, self.rng, **told), history
-        return descend(points, problem, start, loss, max_iter=ITERATIONS, tol=TOLERANCE, **told), history
+        most = effort.iterations(self.shop.allowed, _margin_step(self.source, m), *ITERATIONS)
+        return descend(points, problem, start, loss, max_iter=most, tol=TOLERANCE, **told), history
 
     def _starts(self, m: int) -> list[FloatArray]:
         """Where vectors start: three places where searches are cheap, else one."""
@@ -243,6 +278,13 @@ class _Margin(Maker):
         return k_means(points.X[chosen], costs[chosen], m, self.rng)
 
 
+def _margin_step(source: Source, m: int) -> float:
+    """The work of one iteration on the margin: N m (q m + d + 50)."""
+    lesson = source.lesson
+    values = float(lesson.points.n_points) * m * effort.PER_VALUE
+    return PER_STEP * (work_of_a_step(lesson.points, lesson.problem, m) + values)
+
+
 class SparseMargin(Recipe):
     """Vectors placed where the margin on the data is largest (Wu, Schölkopf & Bakır 2005), or its twins for values and
     for one class.
@@ -258,6 +300,13 @@ class SparseMargin(Recipe):
             return f"needs a kernel with a gradient, which the {kernel.name} kernel has not"
         wide = source.samples is not None and is_sparse(source.samples.X) and source.samples.X.shape[1] > WIDE
         return source.untaught or (f"would fill sparse vectors of more than {WIDE} features" if wide else "")
+
+    def work(self, source: Source, m: int) -> float:
+        points, problem = source.lesson.points, source.lesson.problem
+        moving = ITERATIONS[0] * _margin_step(source, m)
+        if work_of_a_step(points, problem, m) > DEAR:
+            moving = PER_BATCH * STEPS[0] * BATCH / points.n_points * work_of_a_step(points, problem, m)
+        return moving + _refit_work(source, m)
 
 
 class _Grown(Maker):
@@ -312,6 +361,9 @@ class Growing(Recipe):
         degree = source.machine.kernel.degree
         return source.untaught or ("" if degree == int(degree) else "needs a whole degree of the kernel")
 
+    def work(self, source: Source, m: int) -> float:
+        return GROWING_STEPS / 2 * _refit_work(source, m)
+
 
 class _Selected(Maker):
     def __init__(self, shop: Workshop, rng: np.random.Generator) -> None:
@@ -331,6 +383,10 @@ class SelectedVectors(Recipe):
 
     def _against(self, source: Source) -> str:
         return ""
+
+    def work(self, source: Source, m: int) -> float:
+        chosen = float(source.n_vectors) * m * (m + effort.width(source) + effort.PER_VALUE)
+        return chosen + (0.0 if source.untaught else _refit_work(source, m))
 
 
 class _Mirrored(Maker):
@@ -355,6 +411,9 @@ class MirrorPoints(Recipe):
             return "is for models that answer with classes"
         return "needs data X" if source.samples is None else ""
 
+    def work(self, source: Source, m: int) -> float:
+        return 0.0  # nobody asks: it is made only where it was asked for
+
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
@@ -375,17 +434,55 @@ def applicable(source: Source) -> dict[str, str]:
     return {name: recipe.reason_against(source) for name, recipe in RECIPES.items() if recipe.automatic}
 
 
+def affordable(source: Source, free: float, names: Iterable[str], m: int) -> list[str]:
+    """Of the recipes, those that make a machine of m vectors with no more work than is allowed."""
+    allowed = max(free, effort.SHARE * effort.training(source))
+    return [name for name in names if source.samples is None or RECIPES[name].work(source, m) <= allowed]
+
+
 def refitted(source: Source, small: KernelMachine) -> KernelMachine:
     """A small machine with the coefficients of the largest margin on the source's samples."""
-    return source.lesson.refit(small, loss_for(source, small.n_vectors), stacklevel=6)
+    losses = losses_for(source, small.n_vectors)
+    return nearest(source, [source.lesson.refit(small, loss, stacklevel=6) for loss in losses])
 
 
-def loss_for(source: Source, m: int) -> Loss:
-    """The parent's own loss, or, where that is dear to solve exactly, its square."""
-    lesson = source.lesson
+def nearest(source: Source, machines: list[KernelMachine]) -> KernelMachine:
+    """Of several machines the one whose answers to the samples are the parent's most often; the first of equal ones.
+
+    Its scores are made as large as those of the first: one sigmoid then fits machines of either loss.
+    """
+    first = machines[0]
+    if len(machines) == 1:
+        return first
+    X, weights, answers = source.answered
+    best = min(machines, key=lambda one: float(weights @ (one.predict(X, n_jobs=-1) != answers)))
+    if best is first:
+        return best
+    size, own = (float(np.abs(one.decision(X, n_jobs=-1)).mean()) for one in (first, best))
+    scale, head = size / own if own > 0 else 1.0, best.head
+    assert isinstance(head, LinearHead)
+    return replace(best, head=LinearHead(scale * head.coef, scale * head.intercept))
+
+
+def losses_for(source: Source, m: int) -> tuple[Loss, ...]:
+    """The losses that coefficients are trained for: the parent's own and, for classes, its square.
+
+    The square is the better one where classes are well apart, above all for several of them, and the worse one where
+    they overlap. Where the hinge is dear to solve exactly, it is left out.
+    """
+    lesson, answer = source.lesson, source.machine.answer
     work = float(lesson.points.n_points) * m**2 * lesson.problem.sign.shape[1]
-    one_class = isinstance(source.machine.answer, Inlier)
-    return "squared_hinge" if source.terms.squared or (work > EXACT_WORK and not one_class) else "hinge"
+    if isinstance(answer, Inlier):
+        return ("hinge",)
+    if source.terms.squared or work > EXACT_WORK:
+        return ("squared_hinge",)
+    return ("hinge", "squared_hinge") if isinstance(answer, Classes) else ("hinge",)
+
+
+def _refit_work(source: Source, m: int) -> float:
+    """The work of the coefficients on m vectors."""
+    each = PER_REFIT if "hinge" in losses_for(source, m) else 1.0
+    return each * source.lesson.points.n_points * m**2 * float(source.lesson.problem.sign.shape[1])
 
 
 def geometric(first: int, last: int, ratio: float) -> list[int]:

@@ -12,7 +12,7 @@ from slimsvm.compression.promises import Promise, smoothed
 
 RATIO = 2**0.5  # of a size to the one before
 STRIDE = 2  # rungs that are climbed at a time where no promise is kept yet
-CONFIRMED = 1  # rungs above the smallest good one that must be known too
+CONFIRMED = 1  # rungs above the smallest good one that must be known too, where that may be luck
 NOTHING = Figure(0.0, 0.0, 0.0)
 
 
@@ -95,6 +95,8 @@ class Search:
             return None if good == 0 else max(0, good - STRIDE)
         if good - below > 1:
             return (good + below) // 2
+        if self.promise.sure(self.known[good]):
+            return None
         for rung in range(good + 1, min(good + CONFIRMED, last) + 1):
             if rung not in self.known and self.sizes[rung] < self.parent:
                 return rung

@@ -21,7 +21,10 @@ from slimsvm.importers.terms import Terms, training_terms
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import Expansion, expansion_of
 from slimsvm.methods.lesson import Lesson
+from slimsvm.methods.points import evenly
 from slimsvm.methods.training import sample_costs
+
+ANSWERED = 5000  # samples, at most, on which machines are compared with their parent
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,13 @@ class Source:
                 self.machine, samples.X, samples.y, self.epsilon, float(terms.C or 1) * samples.weights
             )
         return Lesson.of_classes(self.machine, samples.X, samples.y, self.costs)
+
+    @cached_property
+    def answered(self) -> tuple[Any, FloatArray, NDArray[Any]]:
+        """Some of the samples, their weights, and what the parent answers to them."""
+        assert self.samples is not None
+        some = self.samples.some(evenly(len(self.samples), ANSWERED))
+        return some.X, some.weights, np.asarray(self.machine.predict(some.X, n_jobs=-1))
 
     @property
     def costs(self) -> FloatArray:

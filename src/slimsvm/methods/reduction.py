@@ -323,6 +323,7 @@ class _AllAtOnce:
 
     def __init__(self, run: Run, init: Init, rng: np.random.Generator) -> None:
         self._run, self._init, self._rng = run, init, rng
+        self._selection: Selection | None = None  # the first vectors of it are the selection of any smaller size
         self.history: list[dict[str, Any]] = []
 
     def vectors(self, m: int) -> FloatArray:
@@ -331,9 +332,10 @@ class _AllAtOnce:
         start = STARTS["weighted_kmeans" if self._init == "auto" else self._init](target, m, self._rng)
         found = self._run.descend(start, "lbfgs", steps)
         if self._init == "auto":
-            selected = np.asarray(dense(Selection(target, m, self._rng).vectors(m)), dtype=np.float64)
-            if target.project(selected)[1] > -found.value:
-                found = self._run.descend(selected, "lbfgs", steps)
+            self._selection = self._selection or Selection(target, m, self._rng)
+            selected = self._selection.vectors(m)
+            if self._selection.history and self._selection.history[: selected.shape[0]][-1]["gain"] > -found.value:
+                found = self._run.descend(np.asarray(dense(selected), dtype=np.float64), "lbfgs", steps)
         self.history = [{"n_vectors": len(found.x), "gain": -found.value, **_ending(found)}]
         return found.x
 

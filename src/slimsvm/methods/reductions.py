@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from slimsvm.exceptions import Interrupted
@@ -28,9 +30,13 @@ class Reductions:
         self._run = Run(machine.without_early_exit(), self._target, settings, progress)
         self._rng, self._providers = rng, list[Provider]()
 
-    def of_size(self, m: int) -> Reduced:
-        """The machine with m vectors, or itself where it has no more; Ctrl-C raises `Interrupted` with the best."""
+    def of_size(self, m: int, max_iter: int) -> Reduced:
+        """The machine with m vectors, or itself where it has no more; Ctrl-C raises `Interrupted` with the best.
+
+        `max_iter` are the iterations of a descent on all vectors.
+        """
         target = self._target
+        self._run.settings = replace(self._run.settings, max_iter=max_iter)
         with calm_blas(float(target.n_points) * target.X.shape[1] * m):
             try:
                 if m >= target.n_points:
