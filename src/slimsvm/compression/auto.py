@@ -36,7 +36,7 @@ SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials where the 
 
 @dataclass(frozen=True)
 class Trial:
-    """The recipe chosen, why, the findings of all trials, and the recipes that these left; none where all may be."""
+    """The recipe chosen, why, the findings of all trials, and the recipes that may yet do; none stands for all."""
 
     method: str
     reason: str
@@ -78,7 +78,8 @@ def choose(
     kept = _kept_first(names, findings, promise)
     chosen = _best(kept or names, findings, by, where, against)
     few = f"of {', '.join(kept)}, which alone keep the promise there, " if kept and len(kept) < len(names) else ""
-    return replace(chosen, reason=few + chosen.reason, left=tuple(names))
+    left = () if trial is evidence else tuple(dict.fromkeys([*names, LAST_RESORT]))
+    return replace(chosen, reason=few + chosen.reason, left=left)
 
 
 def _kept_first(names: list[str], findings: list[Finding], promise: Promise) -> list[str]:

@@ -89,9 +89,11 @@ class Evidence:
 
     @property
     def more(self) -> float:
-        """n/n′, with n′ the samples of a training part (Nadeau & Bengio 2003), or n where the machine judged stays."""
+        """What the variance has more where other machines are judged than the one to return: n/n′ of it, with n′ the
+        samples of a training part (Nadeau & Bengio 2003).
+        """
         if not self.refits:
-            return 1.0
+            return 0.0
         held_out = np.mean([len(fold.weights) for fold in self.folds])
         trained = np.mean([len(fold.shop.source.samples or ()) or self.n_samples for fold in self.folds])
         return float(len(self.folds) * held_out / max(float(trained), 1.0))
@@ -113,11 +115,8 @@ class Evidence:
         with threadpool_limits(1 if len(self.folds) > 1 else None, user_api="blas"):
             parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in folds)
         known = all(part.y is not None for part in parts)
-        error = self.more if self.refits else 0.0
-        lost = loss(parts, self.scorer, self.more) if known or self.scorer is None else None
-        figures = [None if one is None else _widened(one, error) for one in (lost, disagreement(parts, self.more))]
-        assert figures[1] is not None
-        return Finding(recipe, m, figures[0], figures[1])
+        lost = loss(parts, self.scorer) if known or self.scorer is None else None
+        return Finding(recipe, m, lost and _widened(lost, self.more), _widened(disagreement(parts), self.more))
 
     def like_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> bool:
         """Whether a machine trained on all data is as near to its parent there as those of the folds are on theirs.
@@ -141,7 +140,7 @@ def _own_disagreement(machine: KernelMachine, source: Source) -> float:
     """The disagreement of a machine with its parent on the samples that it was trained on."""
     assert source.samples is not None
     both = held(source.machine, source.samples.X), held(machine, source.samples.X)
-    return disagreement([Judged(*both, None, source.samples.weights)], 0.0).value
+    return disagreement([Judged(*both, None, source.samples.weights)]).value
 
 
 def _widened(figure: Figure, more: float) -> Figure:

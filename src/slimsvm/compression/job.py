@@ -198,7 +198,7 @@ class Job:
     def _challenged(self, search: Search, choice: Choice, trial: Trial, most: int) -> tuple[Search, Choice, Trial]:
         """Where much of the parent is needed, or all there may be is too little, other recipes get a chance.
 
-        They need not keep the promise at once where they can go on to sizes that the first could not.
+        They must keep the promise at once, but for the last resort, which goes on to sizes that the first could not.
         """
         assert self.evidence is not None
         n = self.source.n_vectors
@@ -209,7 +209,7 @@ class Job:
             m = choice.n_vectors if not choice.kept else known[-1] if known else n
             if m not in sizes or m >= n:
                 continue
-            further = not choice.kept and sizes[-1] > m
+            further = not choice.kept and name == LAST_RESORT
             if not further and not self.promise.kept([self.evidence.find(name, m)])[0]:
                 continue
             other = Search(self.evidence, name, self.promise, sizes, n)

@@ -37,15 +37,20 @@ Scorer = Callable[..., float]
 
 @dataclass(frozen=True)
 class Figure:
-    """An estimate, its standard error, and `spread`: the standard error of what as many new samples would show.
+    """An estimate, its standard error, and that of a mean over as many samples.
 
     `paired` is the mean difference on the held-out samples alone, where the estimate has more to it.
     """
 
     value: float
     error: float
-    spread: float
+    of_samples: float
     paired: float | None = None
+
+    @property
+    def spread(self) -> float:
+        """The standard error of what as many new samples would show."""
+        return float(np.hypot(self.error, self.of_samples))
 
     def bound(self, z: float) -> float:
         """The estimate plus z standard errors."""
@@ -139,7 +144,7 @@ def resolve_metric(metric: Any, answer: Answer, whose: str) -> Scorer | None:
     return scorer
 
 
-def disagreement(parts: Sequence[Judged], more: float) -> Figure:
+def disagreement(parts: Sequence[Judged]) -> Figure:
     """The share of decisions that differ from the parent's; of values, the squared difference over their variance."""
     differ, weights = [], np.concatenate([part.weights for part in parts])
     for part in parts:
@@ -148,34 +153,34 @@ def disagreement(parts: Sequence[Judged], more: float) -> Figure:
             differ.append((parent - small) ** 2 / max(float(np.var(parent)), np.finfo(float).tiny))
         else:
             differ.append((parent != small).astype(np.float64))
-    return _mean(np.concatenate(differ), weights, more)
+    return _mean(np.concatenate(differ), weights)
 
 
-def loss(parts: Sequence[Judged], scorer: Scorer | None, more: float) -> Figure:
-    """What the small machine loses. `more` is n/n′: the spread is of the estimate from n samples and n′ new ones."""
+def loss(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
+    """What the small machine loses."""
     if scorer is None:
         d, weights = (np.concatenate(one) for one in zip(*((_right(p), p.weights) for p in parts), strict=True))
-        return _with_certainty(_mean(d, weights, more), parts, d, weights)
+        return _with_certainty(_mean(d, weights), parts, d, weights)
     return _jackknifed(
-        parts, lambda part, rows: _score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer), more
+        parts, lambda part, rows: _score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer)
     )
 
 
 def score(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
     """The small machine's own score."""
     if scorer is not None:
-        return _jackknifed(parts, lambda part, rows: _score(part.small, part, rows, scorer), 0.0)
+        return _jackknifed(parts, lambda part, rows: _score(part.small, part, rows, scorer))
     right = [part.small.all() == (part.parent.all() if part.y is None else part.y) for part in parts]
-    return _mean(np.concatenate(right).astype(np.float64), np.concatenate([part.weights for part in parts]), 0.0)
+    return _mean(np.concatenate(right).astype(np.float64), np.concatenate([part.weights for part in parts]))
 
 
-def _jackknifed(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float], more: float) -> Figure:
+def _jackknifed(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float]) -> Figure:
     """The mean of a figure over the parts; its standard error by leaving out one block of samples after another."""
     whole = _over_parts(parts, of, None)
     n_blocks = min(BLOCKS, *(len(part) for part in parts))
     without = np.array([_over_parts(parts, of, (block, n_blocks)) for block in range(n_blocks)])
     error = float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
-    return Figure(whole, error, error * float(np.sqrt(1.0 + more)))
+    return Figure(whole, error, error)
 
 
 def _right(part: Judged) -> FloatArray:
@@ -212,14 +217,14 @@ def _certainty(parent: Held) -> FloatArray:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def _mean(d: FloatArray, weights: FloatArray, more: float) -> Figure:
+def _mean(d: FloatArray, weights: FloatArray) -> Figure:
     """The weighted mean of d with its standard error; one sample in n that differs is assumed beyond those seen."""
     total = weights.sum()
     n = total**2 / np.sum(weights**2)  # as many samples of equal weight
     value = float(np.sum(weights * d) / total)
     variance = float(np.sum(weights * d**2) / total) + 1.0 / n - value**2
     error = float(np.sqrt(max(variance, 0.0) / n))
-    return Figure(value, error, error * float(np.sqrt(1.0 + more)))
+    return Figure(value, error, error)
 
 
 def _over_parts(

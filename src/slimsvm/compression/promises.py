@@ -74,10 +74,13 @@ class Promise:
             kept &= [figure.bound(self.z) <= most for figure in figures]
         return [bool(one) for one in kept]
 
-    def sure(self, finding: Finding) -> bool:
-        """Whether a finding keeps all losses even if they are a standard error above what is estimated."""
-        figures = {name: getattr(finding, name) for name in self.limits}
-        return all(figures[name].bound(self.z + 1.0) <= most for name, most in self.limits.items())
+    def nearly(self, finding: Finding) -> bool:
+        """Whether a finding loses at most twice what is promised."""
+        return all(getattr(finding, name).bound(self.z) <= 2 * most for name, most in self.limits.items())
+
+    def no_luck(self, finding: Finding) -> bool:
+        """Whether the standard errors of a finding are small beside what is promised."""
+        return all(getattr(finding, name).error <= most / 2 for name, most in self.limits.items())
 
     def as_dict(self) -> dict[str, Any]:
         """The promise without what is not promised."""

@@ -12,7 +12,7 @@ from slimsvm.compression.promises import Promise, smoothed
 
 RATIO = 2**0.5  # of a size to the one before
 STRIDE = 2  # rungs that are climbed at a time where no promise is kept yet
-CONFIRMED = 1  # rungs above the smallest good one that must be known too, where that may be luck
+CONFIRMED = 1  # rungs above the smallest good one that must be known too, where that one may be luck
 NOTHING = Figure(0.0, 0.0, 0.0)
 
 
@@ -89,13 +89,14 @@ class Search:
         good, last = self._smallest(), len(self.sizes) - 1
         if good is None:
             highest = max(self.known)
-            return None if highest == last else min(highest + STRIDE, last)
+            stride = 1 if self.promise.nearly(self.known[highest]) else STRIDE
+            return None if highest == last else min(highest + stride, last)
         below = max((rung for rung in self.known if rung < good), default=None)
         if below is None:
             return None if good == 0 else max(0, good - STRIDE)
         if good - below > 1:
             return (good + below) // 2
-        if self.promise.sure(self.known[good]):
+        if self.promise.no_luck(self.known[good]):
             return None
         for rung in range(good + 1, min(good + CONFIRMED, last) + 1):
             if rung not in self.known and self.sizes[rung] < self.parent:

@@ -185,7 +185,7 @@ class Survey:
         parts = [
             Judged(fold.parent, held(one, fold.X), fold.y, fold.weights) for fold, one in zip(folds, made, strict=True)
         ]
-        reached, lost = score(parts, self.scorer), loss(parts, self.scorer, self.evidence.more)
+        reached, lost = score(parts, self.scorer), loss(parts, self.scorer)
         kepp = [_evaluations(one, fold) for one, fold in zip(made, folds, strict=True)]
         times = _times(folds[0].shop.source, made[0], X) if measure else (np.nan, np.nan)
         return {
@@ -201,7 +201,7 @@ class Survey:
             "score_se": reached.error,
             "loss": lost.value if lost.paired is None else lost.paired,
             "loss_se": lost.error,
-            "agreement": 1.0 - disagreement(parts, self.evidence.more).value,
+            "agreement": 1.0 - disagreement(parts).value,
         }
 
 
