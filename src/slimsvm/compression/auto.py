@@ -30,7 +30,7 @@ SMALL = 3000  # samples up to which trials use the evidence as it is
 ROWS = 600  # of more samples, those to train on in a trial
 JUDGES = 1500  # and those to judge by
 HOPELESS = 3.0  # standard errors above the best at a size: such recipes are not tried at larger ones
-TRIALS = 0.3  # of the work of training the parent: what all trials on part of more samples may take
+TRIALS = 0.1  # of the work of training the parent: what all trials on part of more samples may take
 SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials where the size is to be found
 
 
@@ -64,7 +64,7 @@ def choose(
     against |= {name: "takes too long beside the training of the model" for name in names if name not in cheap}
     if len(cheap) == 1:
         return Trial(cheap[0], "no other method applies: " + _listed(against))
-    trial, where = _trial(source, evidence, cheap, sizes, free, scorer=scorer, seed=seed, progress=progress)
+    trial, where, sizes = _trial(source, evidence, cheap, sizes, free, scorer=scorer, seed=seed, progress=progress)
     if trial is None:
         return Trial(LAST_RESORT, where)
     names = cheap
@@ -135,11 +135,13 @@ def _listed(against: dict[str, str]) -> str:
 def _trial(
     source: Source, evidence: Evidence | None, names: Sequence[str], sizes: Sequence[int], free: float, *,
     scorer: Scorer | None, seed: int, progress: Progress,
-) -> tuple[Evidence | None, str]:  # fmt: skip
-    """Where trials are made: on the evidence itself where that is small, else on a part of the data; or why nowhere."""
+) -> tuple[Evidence | None, str, Sequence[int]]:  # fmt: skip
+    """Where trials are made, and of which sizes: on the evidence itself where that is small, else on a part of the
+    data, as many as do not take long; or why nowhere.
+    """
     samples = source.samples
     if evidence is not None and (samples is None or len(samples) <= SMALL):
-        return evidence, f"{evidence.n_samples} held-out samples"
+        return evidence, f"{evidence.n_samples} held-out samples", sizes
     assert samples is not None
     rng = np.random.default_rng([seed, len(RECIPES)])
     order = rng.permutation(len(samples))
@@ -147,15 +149,18 @@ def _trial(
     test = order[len(train) : len(train) + JUDGES]
     part = _smaller(source, train)
     if part is None or not len(test):
-        return None, "the data are too few for trials"
+        return None, "the data are too few for trials", ()
     allowed = max(free * len(names), TRIALS * effort.training(source))
-    if sum(RECIPES[name].work(part, m) for name in names for m in sizes) > allowed:
-        return None, f"trials of {', '.join(names)} would take long beside the training of the model"
+    work = np.cumsum([sum(RECIPES[name].work(part, m) for name in names) for m in sizes])
+    sizes = [m for m, needed in zip(sizes, work, strict=True) if needed <= allowed]
+    if not sizes:
+        return None, f"trials of {', '.join(names)} would take long beside the training of the model", ()
     shop = Workshop(part, seed, progress=progress, free=allowed / (len(names) * len(sizes)))
     fold = Fold.of(shop, replace(samples.some(test), given=True))
     return (
         Evidence([fold], scorer, refits=False, n_jobs=None, progress=Progress("trial", 0)),
         f"{len(test)} samples, after training on {len(train)}",
+        sizes,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from slimsvm.compression.costs import with_a_cost
 from slimsvm.compression.job import Given, Job, metric_name
 from slimsvm.compression.metrics import resolve_metric
-from slimsvm.compression.plain import as_it_is, mirror_settings, mirrored, reduced
+from slimsvm.compression.plain import as_it_is, mirrored, reduced
 from slimsvm.compression.probabilities import (
     Calibrate,
     Scores,
@@ -22,7 +22,7 @@ from slimsvm.compression.probabilities import (
     with_probabilities,
 )
 from slimsvm.compression.promises import Promise
-from slimsvm.compression.recipes import METHODS, refitted
+from slimsvm.compression.recipes import METHODS, mirror_settings, refitted
 from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted, PromiseError

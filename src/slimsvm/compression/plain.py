@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
-from slimsvm.compression.recipes import refitted
+from slimsvm.compression.recipes import mirror_settings, refitted
 from slimsvm.compression.report import Report
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import Interrupted
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.mirroring import Limit, Mirrored, mirror_machine
-from slimsvm.methods.mirroring import Settings as MirrorSettings
 from slimsvm.methods.reduction import Settings, reduce_machine
 from slimsvm.methods.sizes import resolve_size
 
@@ -108,13 +106,3 @@ def mirrored(
         best: Any = stop.best
         raise Interrupted(best and (best.machine, best.history, None)) from None
     return [(one.machine, one.history, None) for one in found]
-
-
-def mirror_settings(options: dict[str, Any]) -> MirrorSettings:
-    """Further keywords of `compress` as settings of mirror points."""
-    unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
-    if unknown:
-        raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
-    settings = MirrorSettings(**options)
-    settings.check("compress")
-    return settings

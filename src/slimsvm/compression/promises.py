@@ -74,10 +74,6 @@ class Promise:
             kept &= [figure.bound(self.z) <= most for figure in figures]
         return [bool(one) for one in kept]
 
-    def nearly(self, finding: Finding) -> bool:
-        """Whether a finding loses at most twice what is promised."""
-        return all(getattr(finding, name).bound(self.z) <= 2 * most for name, most in self.limits.items())
-
     def no_luck(self, finding: Finding) -> bool:
         """Whether the standard errors of a finding are small beside what is promised."""
         return all(getattr(finding, name).error <= most / 2 for name, most in self.limits.items())

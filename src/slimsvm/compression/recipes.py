@@ -10,7 +10,7 @@ import itertools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,11 +41,11 @@ from slimsvm.optim import Result, calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 EXACT_WORK = 3e9  # N m² q up to which the hinge loss is solved exactly; beyond that it is squared, which is much faster
-ITERATIONS = (15, 60)  # of L-BFGS on the margin, at least and at most
+ITERATIONS = (12, 60)  # of L-BFGS on the margin, at least and at most
 REDUCTIONS = (10, 200)  # of L-BFGS on a reduced set
-PER_STEP = 1.5  # what a step on the margin takes beside one on a reduced set with as many products
-PER_BATCH = 0.3  # and one on a mini-batch
-PER_REFIT = 3.0  # N m² q of an exact hinge loss
+PER_SAMPLE = 2500  # what a step on the margin takes for every sample and output, whatever m
+PER_BATCH = 0.3  # of the products of a mini-batch
+HINGE, SQUARE = (3.5e4, 6.0), (5e3, 1.0)  # of coefficients, for every sample and output: by itself, and times m²
 TOLERANCE = 1e-3  # of the margin that an iteration must gain
 STEPS = (300, 1500)  # of mini-batches, at least and at most
 STEP_SHARE = 1.6e-3  # of N N_SV / m: so many steps take less than half the time in which the parent was trained
@@ -279,10 +279,10 @@ class _Margin(Maker):
 
 
 def _margin_step(source: Source, m: int) -> float:
-    """The work of one iteration on the margin: N m (q m + d + 50)."""
-    lesson = source.lesson
-    values = float(lesson.points.n_points) * m * effort.PER_VALUE
-    return PER_STEP * (work_of_a_step(lesson.points, lesson.problem, m) + values)
+    """The work of one iteration on the margin: N m (q m + d + 50) and more."""
+    points, problem = source.lesson.points, source.lesson.problem
+    values, outputs = points.n_points * m * effort.PER_VALUE, points.n_points * problem.sign.shape[1]
+    return float(work_of_a_step(points, problem, m) + values + PER_SAMPLE * outputs)
 
 
 class SparseMargin(Recipe):
@@ -394,11 +394,21 @@ class _Mirrored(Maker):
         samples = self.source.samples
         assert samples is not None
         options = {"n_pairs": None, **self.shop.options, "n_vectors": m}
-        settings = MirrorSettings(**options)
+        settings = mirror_settings(options)
         y = samples.y if samples.given else None
         limits = [Limit(options["n_pairs"], m)]
         (found,) = mirror_machine(self.source.machine, samples.X, y, samples.weights, settings, self.rng, limits=limits)
         return found.machine, found.history
+
+
+def mirror_settings(options: dict[str, Any]) -> MirrorSettings:
+    """Further keywords of `compress` as settings of mirror points."""
+    unknown = [name for name in options if name not in {field.name for field in fields(MirrorSettings)}]
+    if unknown:
+        raise TypeError(f"compress got an unexpected keyword argument {unknown[0]!r}.")
+    settings = MirrorSettings(**options)
+    settings.check("compress")
+    return settings
 
 
 class MirrorPoints(Recipe):
@@ -481,8 +491,8 @@ def losses_for(source: Source, m: int) -> tuple[Loss, ...]:
 
 def _refit_work(source: Source, m: int) -> float:
     """The work of the coefficients on m vectors."""
-    each = PER_REFIT if "hinge" in losses_for(source, m) else 1.0
-    return each * source.lesson.points.n_points * m**2 * float(source.lesson.problem.sign.shape[1])
+    own, square = HINGE if "hinge" in losses_for(source, m) else SQUARE
+    return source.lesson.points.n_points * float(source.lesson.problem.sign.shape[1]) * (own + square * m**2)
 
 
 def geometric(first: int, last: int, ratio: float) -> list[int]:

@@ -89,8 +89,7 @@ class Search:
         good, last = self._smallest(), len(self.sizes) - 1
         if good is None:
             highest = max(self.known)
-            stride = 1 if self.promise.nearly(self.known[highest]) else STRIDE
-            return None if highest == last else min(highest + stride, last)
+            return None if highest == last else min(highest + STRIDE, last)
         below = max((rung for rung in self.known if rung < good), default=None)
         if below is None:
             return None if good == 0 else max(0, good - STRIDE)

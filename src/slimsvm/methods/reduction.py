@@ -50,6 +50,7 @@ EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
 BASIS_WORK = 1e9  # multiplications that the search for dependent support vectors may take
 ROUNDING = 1e-12  # of ‖Ψ‖²: a smaller ρ² cannot be told from none
 REFINE_STEPS = 100
+DEAR = 1024  # vectors of a selection, beyond which it is left where it was beaten before
 
 
 @dataclass(frozen=True)
@@ -324,6 +325,7 @@ class _AllAtOnce:
     def __init__(self, run: Run, init: Init, rng: np.random.Generator) -> None:
         self._run, self._init, self._rng = run, init, rng
         self._selection: Selection | None = None  # the first vectors of it are the selection of any smaller size
+        self._beaten = False  # by what k-means came to, at the last size
         self.history: list[dict[str, Any]] = []
 
     def vectors(self, m: int) -> FloatArray:
@@ -331,10 +333,11 @@ class _AllAtOnce:
         target, steps = self._run.target, self._run.settings.max_iter
         start = STARTS["weighted_kmeans" if self._init == "auto" else self._init](target, m, self._rng)
         found = self._run.descend(start, "lbfgs", steps)
-        if self._init == "auto":
+        if self._init == "auto" and not (self._beaten and m > DEAR):
             self._selection = self._selection or Selection(target, m, self._rng)
             selected = self._selection.vectors(m)
-            if self._selection.history and self._selection.history[: selected.shape[0]][-1]["gain"] > -found.value:
+            self._beaten = self._selection.gain(m) <= -found.value
+            if not self._beaten:
                 found = self._run.descend(np.asarray(dense(selected), dtype=np.float64), "lbfgs", steps)
         self.history = [{"n_vectors": len(found.x), "gain": -found.value, **_ending(found)}]
         return found.x

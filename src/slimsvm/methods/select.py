@@ -47,6 +47,10 @@ class Selection:
         """The first m support vectors taken, by their row."""
         return np.asarray(self._rows[np.array(self._taken[:m], dtype=np.intp)])
 
+    def gain(self, m: int) -> float:
+        """What of ‖Ψ‖² the first m explain, of those that were asked for."""
+        return float(self.history[:m][-1]["gain"]) if self.history else 0.0
+
     @property
     def Z(self) -> Any:
         """The support vectors taken so far."""

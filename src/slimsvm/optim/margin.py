@@ -293,16 +293,17 @@ class _PrimalNewton(_Newton):
         short, rate = offset - sign * f, sign * d_f
         linear = self.ridge[c] * float(self.w[:, c] @ d_w) + self.h[c] * d_b
         square = self.ridge[c] * float(d_w @ d_w)
+        pull, pull_rate = 2.0 * u * rate, 2.0 * u * rate**2
         low, high, far = 0.0, np.inf, 1.0
         for _ in range(50):
             xi = np.maximum(short - far * rate, 0.0)
-            slope = linear + far * square - 2.0 * float(np.sum(u * xi * rate))
-            bend = square + 2.0 * float(np.sum(u[xi > 0] * rate[xi > 0] ** 2))
+            slope = linear + far * square - float(pull @ xi)
+            bend = square + float(pull_rate @ (xi > 0))
             low, high = (far, high) if slope < 0 else (low, far)
             onward = far - slope / bend if bend > 0 else 2.0 * far
             if not low < onward < high:
                 onward = 0.5 * (low + high) if np.isfinite(high) else 2.0 * far
-            if abs(onward - far) <= 1e-12 * far:
+            if abs(onward - far) <= 1e-9 * far:
                 break
             far = onward
         return far
