@@ -175,11 +175,11 @@ SETS = {
         Set("thyroid_ann", 5001, rbf(100.0, 1 / 50), n_validation=1000, scale=True, repeats=5),
         Set("usps", 5791, rbf(10.0, 1 / 128), n_validation=1500, repeats=5),
         Set("reuters21578", 6000, rbf(10.0, 1.0), n_validation=2000, repeats=3),
-        Set("w7a", 20_000, rbf(10.0, 0.05), n_validation=5000, repeats=3),
-        Set("a9a", 20_000, rbf(1.0, 0.05), n_validation=5000, repeats=3),
-        Set("covtype", 20_000, rbf(10.0, 0.05), n_validation=5000, scale=True, repeats=3),
-        Set("connect4", 20_000, rbf(4.5, 0.2), n_validation=5000, repeats=3),
-        Set("mnist", 20_000, rbf(10.0, 0.02), n_validation=5000, repeats=3),
+        Set("w7a", 20_000, rbf(10.0, 0.05), n_validation=5000, repeats=2),
+        Set("a9a", 20_000, rbf(1.0, 0.05), n_validation=5000, repeats=2),
+        Set("covtype", 20_000, rbf(10.0, 0.05), n_validation=5000, scale=True, repeats=2),
+        Set("connect4", 20_000, rbf(4.5, 0.2), n_validation=5000, repeats=2),
+        Set("mnist", 20_000, rbf(10.0, 0.02), n_validation=5000, repeats=2),
     )
 }
 GENERATED = {

@@ -29,7 +29,7 @@ from slimsvm.estimator import Prefit
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.progress import Progress
 
-LIKE = 1.0  # standard errors by which a machine's disagreement may be above the largest of the folds
+LIKE = 2.0  # standard errors by which a machine's disagreement may be above the mean of the folds
 
 
 @dataclass(frozen=True)
@@ -118,16 +118,20 @@ class Evidence:
         lost = loss(parts, self.scorer) if known or self.scorer is None else None
         return Finding(recipe, m, lost and _widened(lost, self.more), _widened(disagreement(parts), self.more))
 
-    def like_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> bool:
-        """Whether a machine trained on all data is as near to its parent there as those of the folds are on theirs.
+    def unlike_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> float:
+        """By how much a machine trained on all data is farther from its parent there than those of the folds are on
+        theirs; 0 where it is not.
 
         A search may end in a bad place: the one machine that was not judged must not be the one that it happened to.
         """
         if source.samples is None:
-            return True
-        folds = [_own_disagreement(fold.shop.machine(recipe, m), fold.shop.source) for fold in self.folds]
+            return 0.0
+        usual = float(
+            np.mean([_own_disagreement(fold.shop.machine(recipe, m), fold.shop.source) for fold in self.folds])
+        )
         n = len(source.samples)
-        return _own_disagreement(machine, source) <= max(folds) + LIKE * float(np.sqrt(max(max(folds), 1.0 / n) / n))
+        most = usual + LIKE * float(np.sqrt(max(usual, 1.0 / n) / n))
+        return max(0.0, _own_disagreement(machine, source) - most)
 
     def _tell(self, finding: Finding) -> None:
         shown = finding.loss or finding.disagreement

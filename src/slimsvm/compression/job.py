@@ -224,20 +224,23 @@ class Job:
         return [name for name, reason in applicable(self.source).items() if not reason]
 
     def _sound(self, search: Search, choice: Choice) -> tuple[Choice, KernelMachine]:
-        """The machine of the size chosen, or of the next known one where that is not like those of the folds."""
+        """The machine of the size chosen, or of the next one that is like those of the folds, or of the likest."""
         assert self.evidence is not None
         machine = self._final(search.recipe, choice.n_vectors)
         if not (self.evidence.refits and choice.kept):
             return choice, machine
-        for rung in sorted(search.known):
+        candidates = []
+        for rung in range(search.sizes.index(choice.n_vectors), len(search.sizes)):
             m = search.sizes[rung]
-            if m < choice.n_vectors:
-                continue
             candidate = self._final(search.recipe, m)
-            if m >= self.source.n_vectors or self.evidence.like_these(candidate, search.recipe, m, self.source):
-                return search.at(rung, kept=True), candidate
+            whole = m >= self.source.n_vectors
+            unlike = 0.0 if whole else self.evidence.unlike_these(candidate, search.recipe, m, self.source)
+            candidates.append((unlike, rung, candidate))
+            if not unlike:
+                break
             self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
-        return choice, machine
+        _, rung, candidate = min(candidates, key=lambda one: one[:2])
+        return search.known_at(rung), candidate
 
     def with_probabilities(self, made: Made, kind: Kind, asked: bool) -> Made:
         """What was made, calibrated."""

@@ -67,6 +67,12 @@ class Search:
         lost = None if findings[0].loss is None else smoothed(findings, "loss")[place]
         return Choice(self.sizes[rung], kept, lost, smoothed(findings, "disagreement")[place])
 
+    def known_at(self, rung: int) -> Choice:
+        """The choice of any rung at or above the one that was found, which keeps the promise too."""
+        if rung not in self.known:
+            self.known[rung] = self._judge(self.sizes[rung])
+        return self.at(rung, kept=True)
+
     def _judge(self, m: int) -> Finding:
         if m >= self.parent:
             known = next(iter(self.known.values()), None)

@@ -1,0 +1,117 @@
+"""How much work compressing takes: it is counted, beside what training took, and never timed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_classification, make_moons
+from sklearn.svm import SVC
+
+import slimsvm
+from slimsvm.compression import effort
+from slimsvm.compression.evidence import Finding
+from slimsvm.compression.metrics import Figure
+from slimsvm.compression.promises import Promise
+from slimsvm.compression.recipes import LAST_RESORT, Workshop, affordable, applicable, losses_for, nearest
+from slimsvm.compression.search import Search, ladder
+from slimsvm.compression.source import Source
+
+
+def source_of(n: int, d: int = 4, **options: Any) -> Source:
+    X, y = make_classification(n, d, n_informative=d, n_redundant=0, class_sep=2.0, random_state=0)
+    return Source.of(SVC(**options).fit(X, y), X, y)
+
+
+def test_a_quick_parent_of_many_samples_is_compressed_quickly() -> None:
+    X, y = make_classification(8000, 4, n_informative=4, n_redundant=0, class_sep=2.0, random_state=0)
+    svc = SVC(gamma=0.5).fit(X[:6000], y[:6000])
+    small = slimsvm.compress(svc, X[:6000], y[:6000], max_loss=0.01, validation=(X[6000:], y[6000:]), random_state=0)
+    assert small.report_.method == LAST_RESORT
+    assert "beside the training of the model" in small.report_.reason
+    assert "sparse_margin" in small.report_.reason
+    assert small.report_.estimate <= 0.01
+    assert small.n_vectors_ < len(svc.support_)
+    again = slimsvm.compress(svc, X[:6000], y[:6000], max_loss=0.01, validation=(X[6000:], y[6000:]), random_state=0)
+    np.testing.assert_array_equal(again.vectors_, small.vectors_)
+
+
+def test_what_is_allowed_grows_with_the_training() -> None:
+    few, many = source_of(400), source_of(6000)
+    assert effort.free(few, searched=True) == effort.FREE
+    assert effort.free(many, searched=True) == 0.0
+    assert effort.free(many, searched=False) == effort.ALONE
+    assert effort.training(many) == 6000 * many.n_vectors * (4 + 100)
+    assert effort.training(Source.of(SVC().fit([[0.0], [1.0]], [0, 1]))) == 0.0
+    assert Workshop(many, free=0.0).allowed == effort.SHARE * effort.training(many)
+    assert Workshop(few).allowed == effort.FREE
+
+
+def test_sparse_data_count_what_is_there() -> None:
+    X = sparse.random(300, 400, density=0.02, format="csr", random_state=0)
+    y = np.arange(300) % 2
+    assert 6 < effort.width(Source.of(SVC().fit(X, y), X, y)) < 10
+
+
+@pytest.mark.parametrize(("allowed", "expected"), [(0.0, 10), (500.0, 50), (1e9, 200)])
+def test_as_many_iterations_as_are_allowed(allowed: float, expected: int) -> None:
+    assert effort.iterations(allowed, 10.0, 10, 200) == expected
+
+
+def test_recipes_that_take_too_much_are_left_out() -> None:
+    names = list(applicable(source_of(400)))
+    assert affordable(source_of(400), effort.FREE, names, 8) == names
+    left = affordable(source_of(6000), 0.0, names, 8)
+    assert "reduced_set" in left
+    assert "sparse_margin" not in left
+
+
+def test_coefficients_are_of_the_loss_that_agrees_with_the_parent() -> None:
+    """Far from both, a machine that always answers the same is never taken; scores are as large as the first one's."""
+    X, y = make_moons(300, noise=0.3, random_state=0)
+    source = Source.of(SVC(C=10.0).fit(X, y), X, y)
+    assert losses_for(source, 8) == ("hinge", "squared_hinge")
+    good = Workshop(source, 0).machine("sparse_margin", 8)
+    constant = replace(good, head=replace(good.head, coef=0.0 * good.head.coef, intercept=np.array([5.0])))
+    large = replace(good, head=replace(good.head, coef=7.0 * good.head.coef, intercept=7.0 * good.head.intercept))
+    assert nearest(source, [good, large]) is good  # of equal ones the first
+    chosen = nearest(source, [constant, large])
+    np.testing.assert_array_equal(chosen.predict(X), good.predict(X))
+    assert np.abs(chosen.decision(X)).mean() == pytest.approx(5.0)
+
+
+class _Judge:
+    """Evidence by a formula: loss 0.04/m, with a standard error."""
+
+    def __init__(self, error: float) -> None:
+        self.error, self.asked, self.found = error, list[int](), dict[Any, Any]()
+
+    def find(self, recipe: str, m: int) -> Finding:
+        self.asked.append(m)
+        figure = Figure(0.04 / m, self.error, self.error)
+        return Finding(recipe, m, figure, figure)
+
+
+@pytest.mark.parametrize(("error", "confirmed"), [(0.001, False), (0.01, True)])
+def test_a_size_is_confirmed_where_it_may_be_luck(error: float, confirmed: bool) -> None:
+    judge, sizes = _Judge(error), ladder(64)
+    found = Search(judge, "reduced_set", Promise(max_loss=0.005), sizes, 64).run(sizes.index(4))  # type: ignore[arg-type]
+    assert (found.n_vectors, found.kept) == (8, True)
+    assert (11 in judge.asked) == confirmed
+    assert {6, 8} <= set(judge.asked)
+
+
+def test_the_standard_error_reported_counts_new_samples_and_the_machine_that_was_not_judged() -> None:
+    X, y = make_moons(500, noise=0.3, random_state=0)
+    new = make_moons(400, noise=0.3, random_state=1)
+    svc = SVC().fit(X, y)
+    small = slimsvm.compress(svc, X, y, n_vectors=6, method="reduced_set", validation=new, random_state=0)
+    d = (svc.predict(new[0]) == new[1]).astype(float) - (small.predict(new[0]) == new[1])
+    error = np.sqrt((np.mean(d**2) + 1 / 400 - np.mean(d) ** 2) / 400)
+    assert small.report_.standard_error == pytest.approx(np.sqrt(2) * error)
+    judged = slimsvm.compress(svc, X, y, n_vectors=6, method="reduced_set", cv=5, random_state=0)
+    (tried,) = [one for one in judged.report_.tried if not one["trial"]]
+    assert tried["loss_error"] == judged.report_.standard_error
