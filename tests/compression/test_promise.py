@@ -14,6 +14,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
 from slimsvm import PromiseError, compress
+from slimsvm.compression.evidence import Evidence
 from slimsvm.formats.c import table_bytes
 
 X, Y = make_moons(300, noise=0.3, random_state=0)
@@ -167,6 +168,27 @@ def test_where_nothing_smaller_serves_the_parent_comes_back() -> None:
     assert small.n_vectors_ == len(PARENT.support_)
     assert "nothing smaller keeps the promise" in small.report_.reason
     assert (small.predict(X_TEST) == PARENT.predict(X_TEST)).all()
+
+
+@pytest.mark.parametrize("like", [1, 3, 10**6])
+def test_a_machine_unlike_those_of_the_folds_gives_way_to_a_larger_one(
+    monkeypatch: pytest.MonkeyPatch, like: int
+) -> None:
+    """A search may end in a bad place for the one machine that was not judged; if all do, the model itself serves."""
+    usual = compress(PARENT, X, Y, max_loss=0.01, method="reduced_set", cv=3, random_state=0).n_vectors_
+    asked: list[int] = []
+
+    def unlike(self: Evidence, machine: Any, recipe: str, m: int, source: Any) -> float:
+        asked.append(m)
+        return 0.0 if len(asked) >= like else abs(len(asked) - 2) + 0.1
+
+    monkeypatch.setattr(Evidence, "unlike_these", unlike)
+    small = compress(PARENT, X, Y, max_loss=0.01, method="reduced_set", cv=3, random_state=0)
+    assert asked[0] == usual
+    assert asked == sorted(set(asked))
+    last = PARENT.n_support_.sum()
+    assert small.n_vectors_ == small.report_.n_vectors == {1: usual, 3: asked[-1]}.get(like, last)
+    assert small.report_.estimate <= 0.01
 
 
 def test_a_file_needs_validation_data() -> None:
