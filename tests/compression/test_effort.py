@@ -83,6 +83,16 @@ def test_coefficients_are_of_the_loss_that_agrees_with_the_parent() -> None:
     assert np.abs(chosen.decision(X)).mean() == pytest.approx(5.0)
 
 
+def test_trials_for_a_given_size_have_as_many_fewer_vectors_as_the_model_of_the_part() -> None:
+    X, y = make_moons(2000, noise=0.35, random_state=0)
+    svc = SVC().fit(X, y)
+    small = slimsvm.compress(svc, X, y, n_vectors=20, random_state=0)
+    assert small.n_vectors_ <= 20
+    tried = {one["n_vectors"] for one in small.report_.tried if one["trial"]}
+    assert len(tried) == 1
+    assert 3 <= tried.pop() <= 9  # of 600 samples in 2,000
+
+
 class _Judge:
     """Evidence by a formula: loss 0.04/m, with a standard error."""
 
