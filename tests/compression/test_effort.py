@@ -13,10 +13,11 @@ from sklearn.svm import SVC
 
 import slimsvm
 from slimsvm.compression import effort
+from slimsvm.compression.coefficients import losses_for, nearest
 from slimsvm.compression.evidence import Finding
 from slimsvm.compression.metrics import Figure
 from slimsvm.compression.promises import Promise
-from slimsvm.compression.recipes import LAST_RESORT, Workshop, affordable, applicable, losses_for, nearest
+from slimsvm.compression.recipes import LAST_RESORT, Workshop, affordable, applicable
 from slimsvm.compression.search import Search, ladder
 from slimsvm.compression.source import Source
 

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
+from slimsvm.compression.coefficients import refitted
 from slimsvm.compression.costs import with_a_cost
-from slimsvm.compression.job import Given, Job, metric_name
-from slimsvm.compression.metrics import resolve_metric
+from slimsvm.compression.job import Given, Job
+from slimsvm.compression.metrics import metric_name, resolve_metric
 from slimsvm.compression.plain import as_it_is, mirrored, reduced
 from slimsvm.compression.probabilities import (
     Calibrate,
@@ -22,7 +23,7 @@ from slimsvm.compression.probabilities import (
     with_probabilities,
 )
 from slimsvm.compression.promises import Promise
-from slimsvm.compression.recipes import METHODS, mirror_settings, refitted
+from slimsvm.compression.recipes import METHODS, mirror_settings
 from slimsvm.compression.source import Source
 from slimsvm.evaluation import Precision
 from slimsvm.exceptions import Interrupted, PromiseError
@@ -225,7 +226,7 @@ def compress(
             promised,
             method,
             scorer=resolve_metric(metric, source.machine.answer, "compress"),
-            metric=metric_name(metric, source),
+            metric=metric_name(metric, source.machine.answer),
             settings=settings,
             options=options,
             seed=int(rng.integers(2**31)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.answers import Inlier, Value
+from slimsvm.answers import Inlier
 from slimsvm.compression import effort
 from slimsvm.compression.auto import Trial, choose, trial_sizes
 from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validation, require_refittable, without_refits
@@ -398,10 +398,3 @@ def _described(evidence: Evidence, given: Given) -> str:
     if given.validation is not None:
         return f"{evidence.n_samples} validation samples"
     return f"{len(evidence.folds)} folds of {evidence.n_samples} samples"
-
-
-def metric_name(metric: Any, source: Source) -> str:
-    """What the loss is measured by, in a word."""
-    if metric is None:
-        return "r2" if isinstance(source.machine.answer, Value) else "accuracy"
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)

@@ -144,6 +144,13 @@ def resolve_metric(metric: Any, answer: Answer, whose: str) -> Scorer | None:
     return scorer
 
 
+def metric_name(metric: Any, answer: Answer) -> str:
+    """What the loss is measured by, in a word."""
+    if metric is None:
+        return "r2" if isinstance(answer, Value) else "accuracy"
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+
+
 def disagreement(parts: Sequence[Judged]) -> Figure:
     """The share of decisions that differ from the parent's; of values, the squared difference over their variance."""
     differ, weights = [], np.concatenate([part.weights for part in parts])

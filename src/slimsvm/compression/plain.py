@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
-from slimsvm.compression.recipes import mirror_settings, refitted
+from slimsvm.compression.coefficients import refitted
+from slimsvm.compression.recipes import mirror_settings
 from slimsvm.compression.report import Report
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import Interrupted
