@@ -87,6 +87,18 @@ def test_ctrl_c_while_waiting_for_rows_is_quiet_and_leaves_no_file(moons_files: 
     assert not list(tmp_path.glob("*out.txt*"))
 
 
+def test_ctrl_c_inside_eval_has_the_same_exit_code(tmp_path: Path) -> None:
+    """An import that makes a namedtuple evaluates text; CPython gives an interrupt there another end."""
+    (tmp_path / "interrupted.py").write_text(
+        "import signal\n"
+        "from slimsvm.cli import app\n"
+        "app.app.main = lambda **_: eval('signal.raise_signal(signal.SIGINT)')\n"
+        "app.run()\n"
+    )
+    ended = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (130, b"")
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 def test_memory_does_not_grow_with_the_rows(moons_files: Any, tmp_path: Path) -> None:
     """Peak memory of a stream of rows eight times as long as another's."""

@@ -122,4 +122,8 @@ def _end(code: int) -> None:
     """End without a word about a pipe that nobody reads: what Python still holds for it goes nowhere."""
     if code == BROKEN_PIPE:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if code == INTERRUPTED:
+        eval(
+            "0"
+        )  # CPython remembers an interrupt inside eval, and `python -m` would die of it; the next eval forgets it
     sys.exit(code)
