@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -15,7 +16,9 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 import slimsvm
 from slimsvm import PromiseError, compress
 from slimsvm.compression.evidence import Evidence
+from slimsvm.compression.metrics import Judged, held, loss, resolve_metric
 from slimsvm.formats.c import table_bytes
+from slimsvm.importers import import_model
 
 X, Y = make_moons(300, noise=0.3, random_state=0)
 X_TEST, Y_TEST = make_moons(3000, noise=0.3, random_state=1)
@@ -32,11 +35,50 @@ def test_folds() -> None:
     assert 0 < report.standard_error < 0.1
     lost = PARENT.score(X_TEST, Y_TEST) - small.score(X_TEST, Y_TEST)
     assert abs(lost - report.estimate) < 3 * report.standard_error
-    assert "5 folds of 300 samples" in report.evidence
+    assert "10 folds of 300 samples" in report.evidence  # on few samples, five of them twice
     assert {row["method"] for row in report.tried} >= {"sparse_margin", "reduced_set"}
     assert f"by {report.method}" in str(report)
     assert report.as_dict()["promise"] == {"max_loss": 0.01}
     assert report.compression == report.parent_vectors / report.n_vectors
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_more_folds_of_the_same_samples_are_no_more_samples(metric: str) -> None:
+    parent, small = import_model(PARENT).machine, import_model(SVC(gamma=0.1).fit(X[:30], Y[:30])).machine
+    halves = np.arange(150), np.arange(150, 300)
+    parts = [Judged(held(parent, X[rows]), held(small, X[rows]), Y[rows], np.ones(150), rows) for rows in halves]
+    scorer = resolve_metric(metric, parent.answer, "compress")
+    once, twice = loss(parts, scorer), loss([*parts, *parts], scorer)
+    assert once.error > 0.005
+    assert (twice.value, twice.error, twice.of_samples) == pytest.approx((once.value, once.error, once.of_samples))
+
+
+def test_a_sample_judged_more_often_is_known_better() -> None:
+    options: dict[str, Any] = {"n_vectors": 4, "method": "selection", "random_state": 0}
+    once = compress(PARENT, X, Y, cv=5, **options).report_
+    splitter = RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=0)
+    often = compress(PARENT, X, Y, cv=splitter, **options).report_
+    assert often.evidence == "40 folds of 300 samples"
+    assert 0.7 < often.standard_error / once.standard_error < 1.0
+
+
+def test_folds_may_be_lists_and_masks() -> None:
+    held_out = [np.arange(300) % 3 == i for i in range(3)]
+    masks = [(~one, one) for one in held_out]
+    lists = [(np.flatnonzero(train).tolist(), np.flatnonzero(test).tolist()) for train, test in masks]
+    options: dict[str, Any] = {"n_vectors": 4, "method": "selection", "random_state": 0}
+    weights = np.where(np.arange(300) % 7 == 0, 0.0, 1.0)
+    one, other = (compress(PARENT, X, Y, cv=cv, sample_weight=weights, **options).report_ for cv in (masks, lists))
+    assert one.evidence == "3 folds of 257 samples"
+    assert (one.estimate, one.standard_error) == (other.estimate, other.standard_error)
+
+
+def test_few_samples_are_held_out_several_times() -> None:
+    for n, groups, folds in ((90, None, 20), (190, None, 15), (300, np.arange(300) // 3, 5)):
+        report = compress(
+            PARENT, X[:n], Y[:n], max_loss=0.05, groups=groups, method="selection", random_state=0
+        ).report_
+        assert report.evidence == f"{folds} folds of {n} samples"
 
 
 def test_real_data(shared_data: Any) -> None:

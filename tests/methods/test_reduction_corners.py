@@ -187,7 +187,7 @@ class Pool:
 
 def test_the_last_thread_to_leave_restores_the_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool()
-    monkeypatch.setattr(threads, "ThreadpoolController", lambda: type("C", (), {"lib_controllers": [pool]}))
+    monkeypatch.setattr(threads, "_libraries", lambda: type("C", (), {"lib_controllers": [pool]}))
     entered, leave = threading.Event(), threading.Event()
 
     def other() -> None:

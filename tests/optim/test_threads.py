@@ -31,7 +31,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Pool]:
     class Controller:
         lib_controllers = found
 
-    monkeypatch.setattr(threads, "ThreadpoolController", Controller)
+    monkeypatch.setattr(threads, "_libraries", Controller)
     return found
 
 

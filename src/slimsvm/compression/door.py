@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.utils import check_random_state
 
 from slimsvm.compression.coefficients import refitted
 from slimsvm.compression.costs import with_a_cost
-from slimsvm.compression.job import Given, Job
+from slimsvm.compression.evidence import Given
+from slimsvm.compression.job import Job
 from slimsvm.compression.metrics import metric_name, resolve_metric
+from slimsvm.compression.plain import Made as Plain
 from slimsvm.compression.plain import as_it_is, mirrored, reduced
 from slimsvm.compression.probabilities import (
     Calibrate,
@@ -104,8 +107,9 @@ def compress(
         A scorer of scikit-learn ("balanced_accuracy", "roc_auc", "r2", …) or scorer(estimator, X, y), of which more is
         better. By default accuracy, R² of a regression, and agreement with y, or the model, of one-class machines.
     cv : int, splitter or iterable, default=None
-        The folds that are held out, 5 by default: in each the model is fitted anew with its own parameters. A number
-        means shuffled folds, stratified for classes.
+        The folds that are held out: in each the model is fitted anew with its own parameters. A number means shuffled
+        folds, stratified for classes; None five of them, and of fewer than 500 samples again and again, up to four
+        times, for on few samples much is luck.
     validation : (X_val, y_val), default=None
         In place of folds, data that the model never saw; the only way for models that cannot be fitted anew, such as a
         file. y_val may be None if `max_disagreement` is all that is promised.
@@ -198,9 +202,9 @@ def compress(
     settings = Settings(solver, init, refine, n_init)
     settings.check("compress")
     _check_method(method, options)
-    promised = Promise(max_loss, max_disagreement, max_bytes, max_latency_us, None, confidence)
-    _check_evidence(promised, n_vectors, max_distance, cv, validation, groups, metric)
-    judged = bool(promised.as_dict()) or cv is not None or validation is not None
+    promise = Promise(max_loss, max_disagreement, max_bytes, max_latency_us, None, confidence)
+    _check_evidence(promise, n_vectors, max_distance, cv, validation, groups, metric)
+    judged = bool(promise.as_dict()) or cv is not None or validation is not None
     mirror = method == "mirror" and not judged
     if method == "mirror" and (max_distance is not None or C is not None):
         raise ValueError("max_distance and C of compress are not for method='mirror'. Leave them out.")
@@ -209,101 +213,144 @@ def compress(
     source = Source.of(model, fold=fold, n_features=n_features, **data)
     if source.samples is not None:
         source = with_a_cost(source, rng)
-    kind, asked = wanted_kind(calibrate, source.machine, is_labelled(X, y, validation)), calibrate != "auto"
+    sizes = None if n_vectors is None or mirror else resolve_sizes(n_vectors, source.n_vectors, "compress")
+    if sizes is not None and promise.as_dict():
+        if np.ndim(n_vectors):
+            raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
+        promise = replace(promise, n_vectors=sizes[0])
+    if method == "auto" and settings != Settings() and (judged or sizes is not None):
+        method = "reduced_set" if source.untaught else "reduced_set+refit"
+    order = _Order(
+        Given(model, X, y, cv, validation, groups, sample_weight, fold),
+        source,
+        promise,
+        method,
+        metric=metric,
+        settings=settings,
+        options=options,
+        rng=rng,
+        kind=wanted_kind(calibrate, source.machine, is_labelled(X, y, validation)),
+        calibrate=calibrate,
+        verbose=verbose,
+        shown={"n_jobs": n_jobs, "precision": precision},
+    )
+    if mirror:
+        slims = order.plain(lambda: mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose))
+    elif judged or (sizes is not None and not order.is_plain):
+        slims = order.judged(sizes)
+    elif sizes is None and max_distance is None:
+        slims = order.plain(lambda: [as_it_is(source, order.taught)])
+    else:
+        distance = None if max_distance is None else check_distance(max_distance, "compress")
+        told: Any = {"max_distance": distance, "taught": order.taught, "verbose": verbose}
+        slims = order.plain(lambda: reduced(source, sizes, settings, rng, **told))
+    return slims if np.ndim(n_vectors) else slims[0]
 
-    def finished(machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
-        machine = machine if calibrate is not None else replace(machine, calibration=None)
-        return _finished(source, machine, history, report, n_jobs=n_jobs, precision=precision)
 
-    def listed(made: list[Any]) -> Any:
-        slims = [finished(*one) for one in made]
-        return slims if np.ndim(n_vectors) else slims[0]
+@dataclass
+class _Order:
+    """What `compress` was asked for: from which source, by what, and how the machines are handed over."""
 
-    def job_of(progress: Progress) -> Job:
+    given: Given
+    source: Source
+    promise: Promise
+    method: str
+    metric: Any
+    settings: Settings
+    options: dict[str, Any]
+    rng: np.random.Generator
+    kind: Kind | None
+    calibrate: Calibrate
+    verbose: int
+    shown: dict[str, Any]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a given size needs no trials."""
+        return self.method in ("reduced_set", "reduced_set+refit") or (self.method == "auto" and self.given.X is None)
+
+    @property
+    def taught(self) -> bool:
+        """Whether machines that nothing judges have coefficients trained on the data."""
+        with_data = self.source.samples is not None and self.method not in ("reduced_set", "mirror")
+        return self.method == "reduced_set+refit" or with_data
+
+    def plain(self, make: Callable[[], list[Plain]]) -> list[Any]:
+        """Estimators of machines that nothing judges."""
+        try:
+            return [self._finished(*self._probable(one)) for one in make()]
+        except Interrupted as stop:
+            left: Any = stop.best
+            raise Interrupted(left and self._finished(*left)) from None
+
+    def judged(self, sizes: list[int] | None) -> list[Any]:
+        """Estimators of the machine that keeps the promise, or of given sizes, by trials and on what is held out."""
+        with Progress("compress", self.verbose) as progress:
+            job = self._job(progress)
+            try:
+                job.gather()
+                made = [job.within()] if self.promise.as_dict() else [job.of_size(m) for m in sizes or ()]
+                if self.kind is not None:
+                    made = [job.with_probabilities(one, self.kind, self._asked) for one in made]
+            except PromiseError as error:
+                best: Any = error.best
+                error.best = self._finished(best.machine, best.history, best.report)
+                raise
+            except KeyboardInterrupt as stop:
+                kept = job.so_far(stop)
+                raise Interrupted(kept and self._finished(kept)) from None
+        return [self._finished(one.machine, one.history, one.report) for one in made]
+
+    @property
+    def _asked(self) -> bool:
+        return self.calibrate != "auto"
+
+    def _job(self, progress: Progress) -> Job:
+        answer = self.source.machine.answer
         return Job(
-            Given(model, X, y, cv, validation, groups, sample_weight, fold),
-            source,
-            promised,
-            method,
-            scorer=resolve_metric(metric, source.machine.answer, "compress"),
-            metric=metric_name(metric, source.machine.answer),
-            settings=settings,
-            options=options,
-            seed=int(rng.integers(2**31)),
-            n_jobs=n_jobs,
+            self.given,
+            self.source,
+            self.promise,
+            self.method,
+            scorer=resolve_metric(self.metric, answer, "compress"),
+            metric=metric_name(self.metric, answer),
+            settings=self.settings,
+            options=self.options,
+            seed=int(self.rng.integers(2**31)),
+            n_jobs=self.shown["n_jobs"],
             progress=progress,
         )
 
-    def probable(made: Any) -> Any:
+    def _probable(self, made: Plain) -> Plain:
         """What was made the plain way, with probabilities; Ctrl-C leaves it without."""
         try:
-            return made if kind is None else (plainly_calibrated(made[0], kind), *made[1:])
+            return made if self.kind is None else (self._calibrated(made[0], self.kind), *made[1:])
         except KeyboardInterrupt:
             raise Interrupted(made) from None
 
-    def plainly_calibrated(machine: KernelMachine, kind: Kind) -> KernelMachine:
-        if not taught:
-            with Progress("compress", verbose) as progress:
-                name = "mirror" if mirror else "reduced_set"
-                return job_of(progress).calibrated(machine, name, machine.n_vectors, kind, asked)
-        seed = int(rng.integers(2**31))
+    def _calibrated(self, machine: KernelMachine, kind: Kind) -> KernelMachine:
+        if not self.taught:
+            with Progress("compress", self.verbose) as progress:
+                name = "mirror" if self.method == "mirror" else "reduced_set"
+                return self._job(progress).calibrated(machine, name, machine.n_vectors, kind, self._asked)
+        seed = int(self.rng.integers(2**31))
 
         def scores() -> Scores:  # the vectors of a refit are the same in every fold
-            return own_scores(machine, source, lambda part, _: refitted(part, machine), seed, n_jobs)
+            jobs = self.shown["n_jobs"]
+            return own_scores(machine, self.source, lambda part, _: refitted(part, machine), seed, jobs)
 
-        return with_probabilities(machine, kind, scores, asked)
+        return with_probabilities(machine, kind, scores, self._asked)
 
-    taught = method == "reduced_set+refit" or (source.samples is not None and method not in ("reduced_set", "mirror"))
-    try:
-        if mirror:
-            mirrors = mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose)
-            return listed([probable(one) for one in mirrors])
-        if n_vectors is None and max_distance is None and not judged:
-            return finished(*probable(as_it_is(source, taught)))
-        if max_distance is not None:
-            distance = check_distance(max_distance, "compress")
-            near = reduced(source, None, settings, rng, max_distance=distance, taught=taught, verbose=verbose)
-            return listed([probable(one) for one in near])
-        sizes = None if n_vectors is None else resolve_sizes(n_vectors, source.n_vectors, "compress")
-        if method == "auto" and settings != Settings():
-            method = "reduced_set" if source.untaught else "reduced_set+refit"
-            taught = method != "reduced_set"
-        plain = method in ("reduced_set", "reduced_set+refit") or (method == "auto" and X is None)
-        if plain and not judged:
-            small = reduced(source, sizes, settings, rng, taught=taught, verbose=verbose)
-            return listed([probable(one) for one in small])
-    except Interrupted as stop:
-        left: Any = stop.best
-        raise Interrupted(left and finished(*left)) from None
-    if sizes is not None and promised.as_dict():
-        if np.ndim(n_vectors):
-            raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
-        promised = replace(promised, n_vectors=sizes[0])
-    with Progress("compress", verbose) as progress:
-        job = job_of(progress)
-        try:
-            job.gather()
-            made = [job.within()] if promised.as_dict() else [job.of_size(m) for m in sizes or ()]
-            made = made if kind is None else [job.with_probabilities(one, kind, asked) for one in made]
-        except PromiseError as error:
-            best: Any = error.best
-            error.best = finished(best.machine, best.history, best.report)
-            raise
-        except KeyboardInterrupt as stop:
-            kept = job.so_far(stop)
-            raise Interrupted(kept and finished(kept)) from None
-    return listed([(one.machine, one.history, one.report) for one in made])
-
-
-def _finished(source: Source, machine: KernelMachine, history: Any, report: Any, **options: Any) -> Any:
-    """A machine as an estimator behind the source's steps, with its history and report."""
-    model = source.finished(machine, **options)
-    for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
-        if history is not None:
-            one.history_ = history
-        if report is not None:
-            one.report_ = report
-    return model
+    def _finished(self, machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
+        """A machine as an estimator behind the source's steps, with its history and report."""
+        machine = machine if self.calibrate is not None else replace(machine, calibration=None)
+        model = self.source.finished(machine, **self.shown)
+        for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
+            if history is not None:
+                one.history_ = history
+            if report is not None:
+                one.report_ = report
+        return model
 
 
 def _check_method(method: Any, options: dict[str, Any]) -> None:

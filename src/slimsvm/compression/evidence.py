@@ -18,7 +18,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
-from threadpoolctl import threadpool_limits
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Classes, Value
@@ -28,8 +27,26 @@ from slimsvm.compression.source import Samples, Source, checked_samples
 from slimsvm.estimator import Prefit
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.progress import Progress
+from slimsvm.optim import limited
 
+FOLDS = 5  # where nothing else is said
+FEW = 500  # samples; fewer are held out again and again by other folds until so many were, for little luck
+MOST_REPEATS = 4
 LIKE = 2.0  # standard errors by which a machine's disagreement may be above the mean of the folds
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave as evidence, as it was given."""
+
+    model: Any
+    X: Any
+    y: Any
+    cv: Any
+    validation: Any
+    groups: Any
+    sample_weight: Any
+    fold: bool
 
 
 @dataclass(frozen=True)
@@ -40,18 +57,22 @@ class Fold:
     X: Any
     y: NDArray[Any] | None
     weights: FloatArray
+    rows: NDArray[np.intp]
     parent: Held
 
     @staticmethod
-    def of(shop: Workshop, samples: Samples) -> Fold:
-        """Samples held out from a workshop."""
-        y = samples.y if samples.given else None
-        return Fold(shop, samples.X, y, samples.weights, held(shop.source.machine, samples.X))
+    def of(shop: Workshop, samples: Samples, rows: NDArray[np.intp] | None = None) -> Fold:
+        """Samples held out from a workshop; `rows` tell which of all they are, where other folds hold some out."""
+        y, rows = samples.y if samples.given else None, np.arange(len(samples)) if rows is None else rows
+        return Fold(shop, samples.X, y, samples.weights, rows, held(shop.source.machine, samples.X))
 
     def judged(self, recipe: str, m: int) -> Judged:
         """The answers of a small machine beside the parent's."""
-        small = self.shop.machine(recipe, m)
-        return Judged(self.parent, held(small, self.X), self.y, self.weights)
+        return self.beside(self.shop.machine(recipe, m))
+
+    def beside(self, small: Any) -> Judged:
+        """The answers of a machine, or of what stands for one, beside the parent's."""
+        return Judged(self.parent, held(small, self.X), self.y, self.weights, self.rows)
 
 
 @dataclass(frozen=True)
@@ -84,8 +105,8 @@ class Evidence:
 
     @property
     def n_samples(self) -> int:
-        """Held-out samples, all told."""
-        return sum(len(fold.weights) for fold in self.folds)
+        """Held-out samples, each counted once."""
+        return len(np.unique(np.concatenate([fold.rows for fold in self.folds])))
 
     @property
     def more(self) -> float:
@@ -94,9 +115,8 @@ class Evidence:
         """
         if not self.refits:
             return 0.0
-        held_out = np.mean([len(fold.weights) for fold in self.folds])
         trained = np.mean([len(fold.shop.source.samples or ()) or self.n_samples for fold in self.folds])
-        return float(len(self.folds) * held_out / max(float(trained), 1.0))
+        return float(self.n_samples / max(float(trained), 1.0))
 
     def find(self, recipe: str, m: int, *, folds: slice = slice(None)) -> Finding:
         """What the recipe comes to at a size; on some of the folds only, it is not kept."""
@@ -112,7 +132,7 @@ class Evidence:
     def _judge(self, recipe: str, m: int, folds: list[Fold]) -> Finding:
         jobs = self.n_jobs if len(folds) > 1 else 1
         # One thread for each fold's products, whatever n_jobs: their sums would have another order with more.
-        with threadpool_limits(1 if len(self.folds) > 1 else None, user_api="blas"):
+        with limited(1 if len(self.folds) > 1 else None, "blas"):
             parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in folds)
         known = all(part.y is not None for part in parts)
         lost = loss(parts, self.scorer) if known or self.scorer is None else None
@@ -144,12 +164,12 @@ def _own_disagreement(machine: KernelMachine, source: Source) -> float:
     """The disagreement of a machine with its parent on the samples that it was trained on."""
     assert source.samples is not None
     both = held(source.machine, source.samples.X), held(machine, source.samples.X)
-    return disagreement([Judged(*both, None, source.samples.weights)]).value
+    return disagreement([Judged(*both, None, source.samples.weights, np.arange(len(source.samples)))]).value
 
 
 def _widened(figure: Figure, more: float) -> Figure:
     """A figure of machines that stand for another one, trained on other samples: its error has their part too."""
-    return replace(figure, error=figure.error * float(np.sqrt(1.0 + more)))
+    return replace(figure, error=float(np.hypot(figure.error, np.sqrt(more) * figure.of_samples)))
 
 
 def on_validation(
@@ -173,10 +193,9 @@ def without_refits(source: Source, shop_of: Any, cv: Any, seed: int, scorer: Sco
     samples = source.samples
     assert samples is not None
     folds = []
-    splitter = _splitter(cv, None, samples.y, source, seed)
-    for number, (train, test) in enumerate(_splits(splitter, samples.X, samples.y, None)):
+    for number, (train, test) in enumerate(_splits(cv, samples.X, samples.y, None, source, seed)):
         part = replace(source, samples=samples.some(train))
-        folds.append(Fold.of(shop_of(part, number), replace(samples.some(test), given=False)))
+        folds.append(Fold.of(shop_of(part, number), replace(samples.some(test), given=False), test))
     return Evidence(folds, scorer, refits=True, **options)
 
 
@@ -203,7 +222,7 @@ def on_folds(
     refittable = require_refittable(model, whose)
     y = None if y is None else np.asarray(y)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    splits = list(_splits(_splitter(cv, groups, y, source, seed, whose), X, y, groups, whose))
+    splits = list(_splits(cv, X, y, groups, source, seed, whose))
 
     def one(number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Fold | None:
         part = None if weights is None else weights[train]
@@ -217,9 +236,9 @@ def on_folds(
             return None
         samples = _held_out(own, _safe_indexing(X, test), None if y is None else y[test], held_out)
         progress.tell("parent of fold %d of %d, %d vectors", number + 1, len(splits), own.machine.n_vectors)
-        return Fold.of(shop_of(own, number), samples)
+        return Fold.of(shop_of(own, number), samples, test if held_out is None else test[held_out > 0])
 
-    with threadpool_limits(1, user_api="blas"):
+    with limited(1, "blas"):
         made = Parallel(n_jobs, prefer="threads")(delayed(one)(i, *split) for i, split in enumerate(splits))
     folds = [fold for fold in made if fold is not None]
     if not folds:
@@ -292,13 +311,20 @@ def _splitter(cv: Any, groups: Any, y: Any, source: Source, seed: int, whose: st
 
 
 def _splits(
-    splitter: Any, X: Any, y: Any, groups: Any, whose: str = "compress"
+    cv: Any, X: Any, y: Any, groups: Any, source: Source, seed: int, whose: str = "compress"
 ) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The samples to train on and those held out, fold by fold; `cv` of None stands for `FOLDS`, of few samples
+    several times over.
+    """
     n = _num_samples(X)
     if groups is not None and _num_samples(groups) != n:
         raise ValueError(
             f"groups of {whose} must name a group for each of the {n} samples. Got {_num_samples(groups)}."
         )
+    repeats = -(-FEW // n) if cv is None and groups is None else 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        yield from splitter.split(np.zeros(n), y, groups)
+        for repeat in range(min(repeats, MOST_REPEATS)):
+            splitter = _splitter(FOLDS if cv is None else cv, groups, y, source, seed + repeat, whose)
+            for train, test in splitter.split(np.zeros(n), y, groups):
+                yield np.arange(n)[train], np.arange(n)[test]

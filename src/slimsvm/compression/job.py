@@ -10,7 +10,16 @@ import numpy as np
 from slimsvm.answers import Inlier
 from slimsvm.compression import effort
 from slimsvm.compression.auto import Trial, choose, trial_sizes
-from slimsvm.compression.evidence import Evidence, Finding, on_folds, on_validation, require_refittable, without_refits
+from slimsvm.compression.evidence import (
+    FOLDS,
+    Evidence,
+    Finding,
+    Given,
+    on_folds,
+    on_validation,
+    require_refittable,
+    without_refits,
+)
 from slimsvm.compression.metrics import Scorer
 from slimsvm.compression.probabilities import Scores, judged_scores, own_scores, with_probabilities
 from slimsvm.compression.promises import Promise, largest_size, latency_us
@@ -25,22 +34,7 @@ from slimsvm.methods.calibrate import Kind
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.reduction import Settings
 
-FOLDS = 5
 POOR = 10  # times fewer vectors than the parent has, below which other recipes are tried at the size that was found
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the user gave as evidence, as it was given."""
-
-    model: Any
-    X: Any
-    y: Any
-    cv: Any
-    validation: Any
-    groups: Any
-    sample_weight: Any
-    fold: bool
 
 
 @dataclass
@@ -98,11 +92,10 @@ class Job:
                 f"{_first(promise)} of compress is judged on data that are held out: {what} is missing. Pass X and y, "
                 f"of which folds are held out, or validation=(X_val, y_val)."
             )
-        cv = FOLDS if given.cv is None else given.cv
         if self._refits:
-            self.evidence = self._folds(cv)
+            self.evidence = self._folds(given.cv)
         else:
-            self.evidence = without_refits(self.source, self._shop, cv, self.seed % 2**31, **told)
+            self.evidence = without_refits(self.source, self._shop, given.cv, self.seed % 2**31, **told)
 
     def _folds(self, cv: Any) -> Evidence:
         """Folds with parents of their own."""

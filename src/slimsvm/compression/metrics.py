@@ -59,12 +59,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Judged:
-    """The answers of one held-out part: parent and small machine, labels (None where there are none) and weights."""
+    """The answers of one held-out part: parent and small machine, labels (None where there are none), weights, and
+    which samples they are, for those that several parts hold out.
+    """
 
     parent: Held
     small: Held
     y: NDArray[Any] | None
     weights: FloatArray
+    rows: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -153,21 +156,21 @@ def metric_name(metric: Any, answer: Answer) -> str:
 
 def disagreement(parts: Sequence[Judged]) -> Figure:
     """The share of decisions that differ from the parent's; of values, the squared difference over their variance."""
-    differ, weights = [], np.concatenate([part.weights for part in parts])
+    differ = []
     for part in parts:
         parent, small = part.parent.all(), part.small.all()
         if isinstance(part.parent.machine.answer, Value):
             differ.append((parent - small) ** 2 / max(float(np.var(parent)), np.finfo(float).tiny))
         else:
             differ.append((parent != small).astype(np.float64))
-    return _mean(np.concatenate(differ), weights)
+    return _mean(np.concatenate(differ), parts)
 
 
 def loss(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
     """What the small machine loses."""
     if scorer is None:
-        d, weights = (np.concatenate(one) for one in zip(*((_right(p), p.weights) for p in parts), strict=True))
-        return _with_certainty(_mean(d, weights), parts, d, weights)
+        d = np.concatenate([_right(part) for part in parts])
+        return _with_certainty(_mean(d, parts), parts, d)
     return _jackknifed(
         parts, lambda part, rows: _score(part.parent, part, rows, scorer) - _score(part.small, part, rows, scorer)
     )
@@ -178,16 +181,33 @@ def score(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
     if scorer is not None:
         return _jackknifed(parts, lambda part, rows: _score(part.small, part, rows, scorer))
     right = [part.small.all() == (part.parent.all() if part.y is None else part.y) for part in parts]
-    return _mean(np.concatenate(right).astype(np.float64), np.concatenate([part.weights for part in parts]))
+    return _mean(np.concatenate(right).astype(np.float64), parts)
 
 
 def _jackknifed(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float]) -> Figure:
     """The mean of a figure over the parts; its standard error by leaving out one block of samples after another."""
-    whole = _over_parts(parts, of, None)
+    whole = _over_parts(parts, of, [np.arange(len(part)) for part in parts])
     n_blocks = min(BLOCKS, *(len(part) for part in parts))
-    without = np.array([_over_parts(parts, of, (block, n_blocks)) for block in range(n_blocks)])
-    error = float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
-    return Figure(whole, error, error)
+
+    def error_of(blocks: list[NDArray[np.intp]]) -> float:
+        rows = ([np.flatnonzero((own != block) & (own >= 0)) for own in blocks] for block in range(n_blocks))
+        without = np.array([_over_parts(parts, of, some) for some in rows])
+        return float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
+
+    blocks, once = _blocks(parts, n_blocks)
+    error = error_of(blocks)
+    same = all(np.array_equal(*both) for both in zip(blocks, once, strict=True))
+    return Figure(whole, error, error if same else error_of(once))
+
+
+def _blocks(parts: Sequence[Judged], n_blocks: int) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+    """The block of each row, part by part, the same wherever a sample is held out; and −1 but where it first is."""
+    places = np.concatenate([np.arange(len(part)) for part in parts])
+    _, first, which = np.unique(np.concatenate([part.rows for part in parts]), return_index=True, return_inverse=True)
+    blocks, once = places[first][which] % n_blocks, np.full(len(places), -1)
+    once[first] = blocks[first]
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    return np.split(blocks, ends), np.split(once, ends)
 
 
 def _right(part: Judged) -> FloatArray:
@@ -197,13 +217,14 @@ def _right(part: Judged) -> FloatArray:
     return np.asarray((parent == y).astype(np.float64) - (small == y))
 
 
-def _with_certainty(found: Figure, parts: Sequence[Judged], d: FloatArray, weights: FloatArray) -> Figure:
+def _with_certainty(found: Figure, parts: Sequence[Judged], d: FloatArray) -> Figure:
     """A loss of accuracy, combined with what the parent's certainty at the disagreements says."""
     if any(part.y is None or not isinstance(part.parent.machine.answer, Classes) for part in parts):
         return found
     certainty = np.concatenate([_certainty(part.parent) for part in parts])
     right = np.concatenate([part.parent.all() == part.y for part in parts]).astype(np.float64)
     other = np.concatenate([part.parent.all() != part.small.all() for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
     order = np.argsort(certainty, kind="stable")
     p = np.empty_like(right)
     p[order] = isotonic_regression(right[order], sample_weight=weights[order], y_min=0.5, y_max=1.0)
@@ -224,29 +245,28 @@ def _certainty(parent: Held) -> FloatArray:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def _mean(d: FloatArray, weights: FloatArray) -> Figure:
-    """The weighted mean of d with its standard error; one sample in n that differs is assumed beyond those seen."""
-    total = weights.sum()
-    n = total**2 / np.sum(weights**2)  # as many samples of equal weight
+def _mean(d: FloatArray, parts: Sequence[Judged]) -> Figure:
+    """The weighted mean of d with its standard error; one sample in n that differs is assumed beyond those seen.
+
+    A sample that several parts hold out counts once, with its mean over them: more folds of the same samples are no
+    more samples.
+    """
+    weights, rows = (np.concatenate(one) for one in zip(*((part.weights, part.rows) for part in parts), strict=True))
+    _, which = np.unique(rows, return_inverse=True)
+    own, total = np.bincount(which, weights), weights.sum()
+    n = total**2 / np.sum(own**2)  # as many samples of equal weight
     value = float(np.sum(weights * d) / total)
-    variance = float(np.sum(weights * d**2) / total) + 1.0 / n - value**2
-    error = float(np.sqrt(max(variance, 0.0) / n))
-    return Figure(value, error, error)
+    means = np.bincount(which, weights * d) / own
+    of_means, of_one = (float(np.sum(w * x**2) / total) + 1.0 / n - value**2 for w, x in ((own, means), (weights, d)))
+    return Figure(value, float(np.sqrt(max(of_means, 0.0) / n)), float(np.sqrt(max(of_one, 0.0) / n)))
 
 
 def _over_parts(
-    parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float], without: tuple[int, int] | None
+    parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float], rows: Sequence[NDArray[np.intp]]
 ) -> float:
-    """A figure, part by part, each weighing as many samples as it has; `without` one block of so many."""
-    total = weight = 0.0
-    for part in parts:
-        rows = np.arange(len(part))
-        if without is not None:
-            rows = rows[rows % without[1] != without[0]]
-        share = float(part.weights[rows].sum())
-        total += share * of(part, rows)
-        weight += share
-    return total / weight
+    """A figure on some rows, part by part, each weighing as many samples as it has."""
+    some = [(part, own, float(part.weights[own].sum())) for part, own in zip(parts, rows, strict=True) if len(own)]
+    return sum(share * of(part, own) for part, own, share in some) / sum(share for _, _, share in some)
 
 
 def _score(model: Held, part: Judged, rows: NDArray[np.intp], scorer: Scorer) -> float:

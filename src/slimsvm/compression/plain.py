@@ -46,8 +46,8 @@ def reduced(
     except Interrupted as stop:
         best: Any = stop.best
         raise Interrupted(best and (best.machine, best.history, None)) from None
-    for one in caught:  # they show the line of the user, two calls up
-        warnings.warn(one.message, one.category, stacklevel=3)
+    for one in caught:  # they show the line of the user, four calls up
+        warnings.warn(one.message, one.category, stacklevel=5)
     return [_described(source, one, max_distance, taught) for one in found]
 
 

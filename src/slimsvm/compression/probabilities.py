@@ -15,7 +15,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Classes
@@ -24,6 +23,7 @@ from slimsvm.compression.evidence import Evidence
 from slimsvm.compression.source import Source
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibrate import KINDS, Kind, calibrated, uncalibrated
+from slimsvm.optim import limited
 
 Calibrate = Literal["auto", "sigmoid", "isotonic"] | None
 FOLDS = 5
@@ -98,7 +98,7 @@ def own_scores(
         held = samples.some(test)
         return make(replace(source, samples=samples.some(train)), number), held.X, held.y, held.weights
 
-    with threadpool_limits(1, user_api="blas"):
+    with limited(1, "blas"):
         made = Parallel(n_jobs, prefer="threads")(delayed(one)(i) for i in range(len(splits)))
     return _together(machine, made)
 

@@ -13,12 +13,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
 from slimsvm.answers import Inlier, Value
 from slimsvm.compression.baselines import BASELINES, Rival, make_rivals
 from slimsvm.compression.evidence import Fold, fitted_parent, on_folds, on_validation
-from slimsvm.compression.metrics import Judged, disagreement, held, loss, resolve_metric, score
+from slimsvm.compression.metrics import disagreement, loss, resolve_metric, score
 from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
 from slimsvm.compression.source import Source
 from slimsvm.compression.speed import microseconds
@@ -28,6 +27,7 @@ from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.progress import Progress
 from slimsvm.methods.sizes import resolve_sizes
+from slimsvm.optim import limited
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1000)  # where none are asked for, those up to half the parent's vectors
 COLUMNS = [
@@ -146,7 +146,7 @@ class Survey:
     def make_all(self) -> None:
         """Every line on every fold."""
         folds = range(len(self.evidence.folds))
-        with warnings.catch_warnings(), threadpool_limits(1 if len(folds) > 1 else None, user_api="blas"):
+        with warnings.catch_warnings(), limited(1 if len(folds) > 1 else None, "blas"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # what a machine is worth is measured
             warnings.filterwarnings("ignore", message="Early exit drops the calibration")
             for number, line in enumerate(self.lines):
@@ -182,9 +182,7 @@ class Survey:
 
     def _row(self, line: Line, j: int, X: Any, measure: bool) -> dict[str, Any]:
         folds, made = self.evidence.folds, [some[j] for some in line.made]
-        parts = [
-            Judged(fold.parent, held(one, fold.X), fold.y, fold.weights) for fold, one in zip(folds, made, strict=True)
-        ]
+        parts = [fold.beside(one) for fold, one in zip(folds, made, strict=True)]
         reached, lost = score(parts, self.scorer), loss(parts, self.scorer)
         kepp = [_evaluations(one, fold) for one, fold in zip(made, folds, strict=True)]
         times = _times(folds[0].shop.source, made[0], X) if measure else (np.nan, np.nan)

@@ -50,7 +50,7 @@ EXACT = 1e-10  # of ‖Ψ‖²: a ρ² that is rounding
 BASIS_WORK = 1e9  # multiplications that the search for dependent support vectors may take
 ROUNDING = 1e-12  # of ‖Ψ‖²: a smaller ρ² cannot be told from none
 REFINE_STEPS = 100
-DEAR = 1024  # vectors of a selection, beyond which it is left where it was beaten before
+DEAR = 1024  # vectors beyond which only that start is tried which was the better one at the last size
 
 
 @dataclass(frozen=True)
@@ -325,22 +325,36 @@ class _AllAtOnce:
     def __init__(self, run: Run, init: Init, rng: np.random.Generator) -> None:
         self._run, self._init, self._rng = run, init, rng
         self._selection: Selection | None = None  # the first vectors of it are the selection of any smaller size
-        self._beaten = False  # by what k-means came to, at the last size
+        self._selected: bool | None = None  # whether the selection was the better start, at the last size
         self.history: list[dict[str, Any]] = []
 
     def vectors(self, m: int) -> FloatArray:
         """m vectors, by a descent of their own."""
-        target, steps = self._run.target, self._run.settings.max_iter
-        start = STARTS["weighted_kmeans" if self._init == "auto" else self._init](target, m, self._rng)
-        found = self._run.descend(start, "lbfgs", steps)
-        if self._init == "auto" and not (self._beaten and m > DEAR):
-            self._selection = self._selection or Selection(target, m, self._rng)
-            selected = self._selection.vectors(m)
-            self._beaten = self._selection.gain(m) <= -found.value
-            if not self._beaten:
-                found = self._run.descend(np.asarray(dense(selected), dtype=np.float64), "lbfgs", steps)
+        found = self._of_two(m) if self._init == "auto" else self._from(self._init, m)
         self.history = [{"n_vectors": len(found.x), "gain": -found.value, **_ending(found)}]
         return found.x
+
+    def _of_two(self, m: int) -> Result:
+        if self._selected and m > DEAR:
+            return self._moved(self._choice(m)[0])
+        found = self._from("weighted_kmeans", m)
+        if self._selected is None or m <= DEAR:
+            chosen, gain = self._choice(m)
+            self._selected = gain > -found.value
+            if self._selected:
+                return self._moved(chosen)
+        return found
+
+    def _choice(self, m: int) -> tuple[FloatArray, float]:
+        """A selection, and how much it explains where it is."""
+        self._selection = self._selection or Selection(self._run.target, m, self._rng)
+        return np.asarray(dense(self._selection.vectors(m)), dtype=np.float64), self._selection.gain(m)
+
+    def _from(self, init: str, m: int) -> Result:
+        return self._moved(STARTS[init](self._run.target, m, self._rng))
+
+    def _moved(self, start: FloatArray) -> Result:
+        return self._run.descend(start, "lbfgs", self._run.settings.max_iter)
 
 
 def _between(low: int, high: int, above: float, below: float, enough: float) -> int:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
 from slimsvm._record import FloatArray
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.expansion import Expansion
 from slimsvm.methods.points import narrow
+from slimsvm.optim import limited
 
 Start = Callable[[Expansion, int, np.random.Generator], FloatArray]
 CLUSTERED = 2000  # points of a class beyond which kernel k-means takes a sample: its Gram matrix is held
@@ -145,7 +145,7 @@ def k_means(X: Any, weights: FloatArray, m: int, rng: np.random.Generator) -> Fl
     """The centres of weighted k-means, (m, p), in random order."""
     seed = int(rng.integers(2**31))
     # Sums over several threads come in any order, and the same seed must give the same machine.
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
+    with warnings.catch_warnings(), limited(1, "openmp"):
         warnings.simplefilter("ignore")  # of too few distinct points, which serve all the same
         means = KMeans(m, n_init=1, max_iter=ROUNDS, random_state=seed, algorithm="lloyd")
         means.fit(narrow(X), sample_weight=weights)

@@ -4,7 +4,7 @@ from slimsvm.optim.irprop import irprop
 from slimsvm.optim.lbfgs import lbfgs
 from slimsvm.optim.linear import factor, forward_selection, pivoted_cholesky, solve_gram
 from slimsvm.optim.result import Objective, Result, Status
-from slimsvm.optim.threads import calm_blas
+from slimsvm.optim.threads import calm_blas, limited
 
 __all__ = [
     "Objective",
@@ -15,6 +15,7 @@ __all__ = [
     "forward_selection",
     "irprop",
     "lbfgs",
+    "limited",
     "pivoted_cholesky",
     "solve_gram",
 ]

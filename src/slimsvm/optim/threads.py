@@ -1,4 +1,4 @@
-"""Peace between two BLAS libraries.
+"""Threads of the libraries that NumPy, SciPy and scikit-learn bring, and peace between two BLAS among them.
 
 NumPy's and SciPy's wheels each bring a BLAS with a pool of threads of its own, and the idle threads of one spin while
 the other works: an L-BFGS step of a small problem then takes ten times as long. SciPy's share of the work is small, and
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, Literal
 
 from threadpoolctl import ThreadpoolController
 
@@ -22,6 +23,18 @@ _inside: list[int] = []  # the threads within the context, once for every time t
 _first: list[tuple[Any, int]] = []  # the pools and their threads as they were when the first one entered
 
 
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads, looked for once: to find them takes milliseconds."""
+    return ThreadpoolController()
+
+
+def limited(threads: int | None, api: Literal["blas", "openmp"]) -> AbstractContextManager[object]:
+    """Within this context these libraries have so many threads; None changes nothing."""
+    made: AbstractContextManager[object] = _libraries().limit(limits=threads, user_api=api)
+    return made
+
+
 @contextmanager
 def calm_blas(work: float) -> Iterator[None]:
     """Within this context SciPy's BLAS, where it is not NumPy's, has one thread; and NumPy's too if `work` is small.
@@ -29,7 +42,7 @@ def calm_blas(work: float) -> Iterator[None]:
     `work` counts the multiplications of the largest product that is repeated. Contexts may be nested, and entered by
     several threads: the numbers are those of the whole process, and the last to leave restores them.
     """
-    pools = [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
+    pools = [pool for pool in _libraries().lib_controllers if pool.user_api == "blas"]
     others = [pool for pool in pools if "numpy" not in pool.filepath.lower()]
     calmed = pools if work < SMALL else others if len(others) < len(pools) else []
     me = threading.get_ident()
