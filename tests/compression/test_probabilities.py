@@ -54,6 +54,15 @@ def test_probabilities_are_honest_on_new_data(svc: Any, moons: Any, fresh: Any, 
     assert abs(sure.mean() - small.score(*fresh)) < 0.06  # as often right as it says
 
 
+def test_parents_of_folds_have_no_probabilities_and_warn_of_nothing(moons: Any) -> None:
+    for wrapped in (lambda model: model, lambda model: make_pipeline(StandardScaler(), model)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.9, for the user to see once
+            parent = wrapped(SVC(probability=True, random_state=0)).fit(*moons)
+        small = compress(parent, *moons, n_vectors=8, method="selection", cv=3, random_state=0)
+        assert small.predict_proba(moons[0]).shape == (200, 2)
+
+
 def test_validation_data_serve(svc: Any, moons: Any, fresh: Any) -> None:
     held = fresh[0][:300], fresh[1][:300]
     small = compress(

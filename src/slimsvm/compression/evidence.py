@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -286,8 +287,12 @@ def _named(model: Any) -> str:
 def fitted_parent(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """A clone of the model, fitted; probabilities, which take SVC five fits more, are left out."""
     fresh = clone(model)
-    costly = [name for name, value in fresh.get_params().items() if name.endswith("probability") and value is True]
-    fresh.set_params(**dict.fromkeys(costly, False))
+    parameters = fresh.get_params()
+    for name, value in parameters.items():
+        owner, _, own = name.rpartition("__")
+        if own == "probability" and value is True:
+            kind = type(parameters[owner] if owner else fresh)
+            fresh.set_params(**{name: signature(kind).parameters[own].default})  # scikit-learn 1.9 warns of False
     options = {} if sample_weight is None else {_weight_name(fresh): sample_weight}
     return fresh.fit(X, y, **options) if y is not None else fresh.fit(X, **options)
 
