@@ -77,9 +77,9 @@ def command(
     MODEL is a LIBSVM model, a .slim file, or a pickle of scikit-learn or joblib. A pickle can run any code when it is
     read, so it is refused without --trust.
 
-    Without a size and a promise nothing is approximated. A promise, such as --max-loss, finds the smallest machine that
-    keeps it on rows that were held out: --validation, or folds of --data where the model can be fitted anew, which a
-    file cannot. Ctrl-C writes the best machine so far, where there is one, and ends with exit code 130.
+    Without data, a size and a promise nothing is approximated. A promise, such as --max-loss, finds the smallest
+    machine that keeps it on rows that were held out: --validation, or folds of --data where the model can be fitted
+    anew, which a file cannot. Ctrl-C writes the best machine so far, where there is one, and ends with exit code 130.
     """
     wanted = {name: value for name, value in given.items() if value is not None} | options.parsed_settings(settings)
     if wanted.get("calibrate") == "none":

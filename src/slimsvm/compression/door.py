@@ -75,7 +75,7 @@ def compress(
 
     `max_loss=0.005` gives the smallest machine whose accuracy, on samples that neither it nor the model saw, is at most
     half a point below the model's. `n_vectors=40` gives the best machine of that size. Without a promise and a size
-    nothing is approximated, and no data are needed.
+    all vectors stay and no data are needed; with data their coefficients are trained anew.
 
     Parameters
     ----------
