@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import slimsvm
-from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop, applicable, geometric
+from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop, applicable
 from slimsvm.compression.source import Source
 
 X, Y = make_moons(120, noise=0.25, random_state=0)
@@ -31,7 +31,6 @@ def test_two_classes(name: str) -> None:
     assert shop.machine(name, 8) is small
     again = Workshop(Source.of(svc, X, Y), 0).machine(name, 8)
     assert again == small
-    assert isinstance(shop.history(name, 8), list)
 
 
 @pytest.mark.parametrize("name", [name for name, recipe in RECIPES.items() if recipe.automatic])
@@ -89,15 +88,6 @@ def test_reasons() -> None:
     thin = applicable(Source.of(SVC().fit(words, np.arange(60) % 2), words, np.arange(60) % 2))
     assert "sparse" in thin["sparse_margin"]
     assert thin["selection"] == ""
-
-
-def test_sizes_grow_geometrically() -> None:
-    assert geometric(2, 16, 2.0) == [2, 4, 8, 16]
-    assert geometric(1, 1, 2.0) == [1]
-    sizes = geometric(2, 37, 1.5)
-    assert sizes[0] == 2
-    assert sizes[-1] == 37
-    assert sizes == sorted(set(sizes))
 
 
 def test_samples_of_the_source() -> None:

@@ -147,8 +147,8 @@ def _trial(
     order = rng.permutation(len(samples))
     train = order[: min(ROWS, (4 * len(order)) // 5)]
     test = order[len(train) : len(train) + JUDGES]
-    part = _smaller(source, train)
-    if part is None or not len(test):
+    part = _smaller(source, train) if len(train) and len(test) else None
+    if part is None:
         return None, "the data are too few for trials", ()
     if evidence is None:  # nothing corrects the choice later, and a parent on few samples is too easily reduced
         sizes = sorted({max(2, round(m * part.n_vectors / source.n_vectors)) for m in sizes})

@@ -14,7 +14,7 @@ from slimsvm.compression.coefficients import refitted
 from slimsvm.compression.costs import with_a_cost
 from slimsvm.compression.evidence import Given
 from slimsvm.compression.job import Job
-from slimsvm.compression.metrics import metric_name, resolve_metric
+from slimsvm.compression.metrics import Scorer, metric_name, resolve_metric
 from slimsvm.compression.plain import Made as Plain
 from slimsvm.compression.plain import as_it_is, mirrored, reduced
 from slimsvm.compression.probabilities import (
@@ -96,8 +96,8 @@ def compress(
     max_bytes : int, default=None
         The most bytes of the tables of the C export, in float32.
     max_latency_us : float, default=None
-        The most microseconds of one `predict` of one sample, as measured here and now. Only with it do choices depend
-        on the clock, and may early exit be added.
+        The most microseconds of one `predict` of one sample by the machine, steps of a Pipeline in front of it aside,
+        as measured here and now. Only with it do choices depend on the clock, and may early exit be added.
     n_vectors : int, float or sequence of these, default=None
         The number of vectors, or their share of the model's distinct support vectors. Several sizes give a list of
         estimators. Together with a promise it is the most vectors that there may be.
@@ -203,11 +203,11 @@ def compress(
     settings.check("compress")
     _check_method(method, options)
     promise = Promise(max_loss, max_disagreement, max_bytes, max_latency_us, None, confidence)
-    _check_evidence(promise, n_vectors, max_distance, cv, validation, groups, metric)
+    _check_evidence(promise, method, n_vectors, max_distance, cv, validation, groups, metric)
     judged = bool(promise.as_dict()) or cv is not None or validation is not None
     mirror = method == "mirror" and not judged
-    if method == "mirror" and (max_distance is not None or C is not None):
-        raise ValueError("max_distance and C of compress are not for method='mirror'. Leave them out.")
+    if method == "mirror" and C is not None:
+        raise ValueError("C of compress is not for method='mirror'. Leave it out.")
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     data: dict[str, Any] = {} if mirror else {"X": X, "y": y, "C": C, "sample_weight": sample_weight}
     source = Source.of(model, fold=fold, n_features=n_features, **data)
@@ -218,14 +218,17 @@ def compress(
         if np.ndim(n_vectors):
             raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
         promise = replace(promise, n_vectors=sizes[0])
-    if method == "auto" and settings != Settings() and (judged or sizes is not None):
+    if max_distance is not None:
+        method = "reduced_set"  # trained coefficients would be farther away
+    elif method == "auto" and settings != Settings() and (judged or sizes is not None):
         method = "reduced_set" if source.untaught else "reduced_set+refit"
     order = _Order(
         Given(model, X, y, cv, validation, groups, sample_weight, fold),
         source,
         promise,
         method,
-        metric=metric,
+        metric=metric_name(metric, source.machine.answer),
+        scorer=resolve_metric(metric, source.machine.answer, "compress"),
         settings=settings,
         options=options,
         rng=rng,
@@ -255,7 +258,8 @@ class _Order:
     source: Source
     promise: Promise
     method: str
-    metric: Any
+    metric: str
+    scorer: Scorer | None
     settings: Settings
     options: dict[str, Any]
     rng: np.random.Generator
@@ -306,14 +310,13 @@ class _Order:
         return self.calibrate != "auto"
 
     def _job(self, progress: Progress) -> Job:
-        answer = self.source.machine.answer
         return Job(
             self.given,
             self.source,
             self.promise,
             self.method,
-            scorer=resolve_metric(self.metric, answer, "compress"),
-            metric=metric_name(self.metric, answer),
+            scorer=self.scorer,
+            metric=self.metric,
             settings=self.settings,
             options=self.options,
             seed=int(self.rng.integers(2**31)),
@@ -363,18 +366,24 @@ def _check_method(method: Any, options: dict[str, Any]) -> None:
 
 
 def _check_evidence(
-    promise: Promise, n_vectors: Any, max_distance: Any, cv: Any, validation: Any, groups: Any, metric: Any
+    promise: Promise, method: str, n_vectors: Any, max_distance: Any, cv: Any, validation: Any, groups: Any, metric: Any
 ) -> None:
     """Refuse what does not go together."""
-    if max_distance is not None and (n_vectors is not None or promise.as_dict()):
+    asked = n_vectors is not None or bool(promise.as_dict())
+    if max_distance is not None and asked:
         raise ValueError(
             "compress takes max_distance alone: with n_vectors or a promise the size is given by these. Leave one out."
         )
+    if max_distance is not None and method not in ("auto", "reduced_set"):
+        raise ValueError(f"max_distance of compress is about reduced sets, not for method={method!r}. Leave one out.")
+    if method in ("sparse_margin", "selection", "growing") and not asked:
+        raise ValueError(f"method={method!r} of compress goes with a size or a promise, such as max_loss=0.005.")
     if cv is not None and validation is not None:
         raise ValueError("compress takes cv or validation, not both: either folds are held out or other data.")
     if groups is not None and validation is not None:
         raise ValueError("groups of compress go with cv: validation data are held out as they are. Leave one out.")
-    asked = n_vectors is not None or bool(promise.as_dict())
+    if groups is not None and cv is None and asked and not promise.limits:
+        raise ValueError("groups of compress are for folds, and none are made here. Pass cv=5, say, or leave them out.")
     for name, value in (("cv", cv), ("validation", validation), ("groups", groups), ("metric", metric)):
         if value is not None and not asked:
             raise ValueError(f"{name} of compress goes with a promise, such as max_loss=0.005, or with n_vectors.")

@@ -17,11 +17,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.validation import _num_samples
 
 from slimsvm._record import FloatArray
-from slimsvm.answers import Classes, Value
+from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.compression.metrics import Figure, Held, Judged, Scorer, disagreement, held, loss
 from slimsvm.compression.recipes import Workshop
 from slimsvm.compression.source import Samples, Source, checked_samples
@@ -59,13 +59,17 @@ class Fold:
     y: NDArray[Any] | None
     weights: FloatArray
     rows: NDArray[np.intp]
+    units: NDArray[np.intp]
     parent: Held
 
     @staticmethod
-    def of(shop: Workshop, samples: Samples, rows: NDArray[np.intp] | None = None) -> Fold:
-        """Samples held out from a workshop; `rows` tell which of all they are, where other folds hold some out."""
+    def of(
+        shop: Workshop, samples: Samples, rows: NDArray[np.intp] | None = None, units: NDArray[np.intp] | None = None
+    ) -> Fold:
+        """Samples held out from a workshop: `rows` of all, which other folds may hold out too, and their groups."""
         y, rows = samples.y if samples.given else None, np.arange(len(samples)) if rows is None else rows
-        return Fold(shop, samples.X, y, samples.weights, rows, held(shop.source.machine, samples.X))
+        units = rows if units is None else units
+        return Fold(shop, samples.X, y, samples.weights, rows, units, held(shop.source.machine, samples.X))
 
     def judged(self, recipe: str, m: int) -> Judged:
         """The answers of a small machine beside the parent's."""
@@ -73,7 +77,7 @@ class Fold:
 
     def beside(self, small: Any) -> Judged:
         """The answers of a machine, or of what stands for one, beside the parent's."""
-        return Judged(self.parent, held(small, self.X), self.y, self.weights, self.rows)
+        return Judged(self.parent, held(small, self.X), self.y, self.weights, self.units)
 
 
 @dataclass(frozen=True)
@@ -119,24 +123,22 @@ class Evidence:
         trained = np.mean([len(fold.shop.source.samples or ()) or self.n_samples for fold in self.folds])
         return float(self.n_samples / max(float(trained), 1.0))
 
-    def find(self, recipe: str, m: int, *, folds: slice = slice(None)) -> Finding:
-        """What the recipe comes to at a size; on some of the folds only, it is not kept."""
-        key, some = (recipe, int(m)), self.folds[folds]
-        if key in self.found:
-            return self.found[key]
-        finding = self._judge(recipe, int(m), some)
-        if len(some) == len(self.folds):
-            self.found[key] = finding
-            self._tell(finding)
-        return finding
+    def find(self, recipe: str, m: int) -> Finding:
+        """What the recipe comes to at a size."""
+        key = recipe, int(m)
+        if key not in self.found:
+            self.found[key] = self._judge(recipe, int(m))
+            self._tell(self.found[key])
+        return self.found[key]
 
-    def _judge(self, recipe: str, m: int, folds: list[Fold]) -> Finding:
-        jobs = self.n_jobs if len(folds) > 1 else 1
+    def _judge(self, recipe: str, m: int) -> Finding:
+        jobs = self.n_jobs if len(self.folds) > 1 else 1
         # One thread for each fold's products, whatever n_jobs: their sums would have another order with more.
         with limited(1 if len(self.folds) > 1 else None, "blas"):
-            parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in folds)
+            parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in self.folds)
         known = all(part.y is not None for part in parts)
-        lost = loss(parts, self.scorer) if known or self.scorer is None else None
+        own = self.scorer is None and isinstance(parts[0].parent.machine.answer, Inlier)  # agreement is their accuracy
+        lost = loss(parts, self.scorer) if known or own else None
         return Finding(recipe, m, lost and _widened(lost, self.more), _widened(disagreement(parts), self.more))
 
     def unlike_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> float:
@@ -189,15 +191,22 @@ def on_validation(
     return Evidence([Fold.of(shop, samples)], scorer, refits=False, **options)
 
 
-def without_refits(source: Source, shop_of: Any, cv: Any, seed: int, scorer: Scorer | None, **options: Any) -> Evidence:
+def without_refits(source: Source, given: Given, shop_of: Any, seed: int, **options: Any) -> Evidence:
     """Evidence of agreement with the parent as it is, on folds of X."""
     samples = source.samples
     assert samples is not None
-    folds = []
-    for number, (train, test) in enumerate(_splits(cv, samples.X, samples.y, None, source, seed)):
-        part = replace(source, samples=samples.some(train))
-        folds.append(Fold.of(shop_of(part, number), replace(samples.some(test), given=False), test))
-    return Evidence(folds, scorer, refits=True, **options)
+    kept = np.ones(_num_samples(given.X)) if given.sample_weight is None else np.asarray(given.sample_weight)
+    counted = kept > 0  # samples of weight zero are rows of X, and of groups, but no samples
+    y = np.empty((len(counted), *samples.y.shape[1:]), dtype=samples.y.dtype)
+    y[:], y[counted] = samples.y[0], samples.y
+    place, units = np.cumsum(counted) - 1, _units(given.groups, len(counted))
+    folds: list[Fold] = []
+    for train, test in _splits(given.cv, counted, y, given.groups, source, seed):
+        train, test = train[counted[train]], test[counted[test]]
+        if len(train) and len(test):
+            shop = shop_of(replace(source, samples=samples.some(place[train])), len(folds))
+            folds.append(Fold.of(shop, replace(samples.some(place[test]), given=False), test, units[test]))
+    return Evidence(folds, refits=True, **options)
 
 
 def on_folds(
@@ -221,9 +230,11 @@ def on_folds(
     """Evidence from folds of X and y, the parent refitted in each, by `fit`, which may remember."""
     fit = fit or fitted_parent
     refittable = require_refittable(model, whose)
-    y = None if y is None else np.asarray(y)
+    X, y = indexable(X, None if y is None else column_or_1d(y))
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    splits = list(_splits(cv, X, y, groups, source, seed, whose))
+    counted = np.ones(_num_samples(X), dtype=bool) if weights is None else weights > 0
+    splits = list(_splits(cv, counted, y, groups, source, seed, whose))
+    units = _units(groups, len(counted))
 
     def one(number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Fold | None:
         part = None if weights is None else weights[train]
@@ -236,8 +247,9 @@ def on_folds(
         if held_out is not None and not held_out.any():
             return None
         samples = _held_out(own, _safe_indexing(X, test), None if y is None else y[test], held_out)
+        test = test[counted[test]]
         progress.tell("parent of fold %d of %d, %d vectors", number + 1, len(splits), own.machine.n_vectors)
-        return Fold.of(shop_of(own, number), samples, test if held_out is None else test[held_out > 0])
+        return Fold.of(shop_of(own, number), samples, test, units[test])
 
     with limited(1, "blas"):
         made = Parallel(n_jobs, prefer="threads")(delayed(one)(i, *split) for i, split in enumerate(splits))
@@ -270,11 +282,12 @@ def require_refittable(model: Any, whose: str = "compress") -> Any:
             f"cv of {whose} refits the model in each fold, and {_named(model)} cannot be refitted. Pass "
             f"validation=(X_val, y_val), data that the model never saw."
         )
-    if type(best).__name__ == "FrozenEstimator":
-        raise ValueError(
-            f"cv of {whose} refits the model in each fold, and a FrozenEstimator stays as it is. Pass the model inside "
-            "it, or validation=(X_val, y_val), data that it never saw."
-        )
+    for part in (best, *best.get_params(deep=True).values()):
+        if isinstance(part, (KernelMachine, Prefit)) or type(part).__name__ == "FrozenEstimator":
+            raise ValueError(
+                f"cv of {whose} refits the model in each fold, and a {type(part).__name__} stays as it is. Pass the "
+                f"model that it was made of, or validation=(X_val, y_val), data that it never saw."
+            )
     return best
 
 
@@ -316,20 +329,31 @@ def _splitter(cv: Any, groups: Any, y: Any, source: Source, seed: int, whose: st
 
 
 def _splits(
-    cv: Any, X: Any, y: Any, groups: Any, source: Source, seed: int, whose: str = "compress"
+    cv: Any, counted: NDArray[np.bool_], y: Any, groups: Any, source: Source, seed: int, whose: str = "compress"
 ) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The samples to train on and those held out, fold by fold; `cv` of None stands for `FOLDS`, of few samples
+    """The rows to train on and those held out, fold by fold; `cv` of None stands for `FOLDS`, of few rows that count
     several times over.
     """
-    n = _num_samples(X)
+    n = len(counted)
     if groups is not None and _num_samples(groups) != n:
         raise ValueError(
             f"groups of {whose} must name a group for each of the {n} samples. Got {_num_samples(groups)}."
         )
-    repeats = -(-FEW // n) if cv is None and groups is None else 1
+    repeats = -(-FEW // np.count_nonzero(counted)) if cv is None and groups is None else 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         for repeat in range(min(repeats, MOST_REPEATS)):
             splitter = _splitter(FOLDS if cv is None else cv, groups, y, source, seed + repeat, whose)
-            for train, test in splitter.split(np.zeros(n), y, groups):
-                yield np.arange(n)[train], np.arange(n)[test]
+            try:
+                for train, test in splitter.split(np.zeros(n), y, groups):
+                    yield np.arange(n)[train], np.arange(n)[test]
+            except ValueError as error:
+                raise ValueError(
+                    f"{n} samples cannot be divided into the folds of {whose}: {error} Pass cv=2, say, or "
+                    f"validation=(X_val, y_val)."
+                ) from error
+
+
+def _units(groups: Any, n: int) -> NDArray[np.intp]:
+    """A number for each sample that is that of its group, or its own."""
+    return np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()

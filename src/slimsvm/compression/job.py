@@ -95,7 +95,7 @@ class Job:
         if self._refits:
             self.evidence = self._folds(given.cv)
         else:
-            self.evidence = without_refits(self.source, self._shop, given.cv, self.seed % 2**31, **told)
+            self.evidence = without_refits(self.source, given, self._shop, self.seed % 2**31, **told)
 
     def _folds(self, cv: Any) -> Evidence:
         """Folds with parents of their own."""
@@ -164,8 +164,8 @@ class Job:
         most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
         trial = self.chosen(trial_sizes(n, ladder(most)))
         most = largest_size(self.source, self.promise, self._pairs(trial.method))
-        if most < 1:
-            self._refuse_costs()
+        if most < RECIPES[trial.method].least:
+            self._refuse_costs(trial)
         if not self.promise.limits:
             return self._within_costs(trial, most)
         assert self.evidence is not None
@@ -183,7 +183,7 @@ class Job:
 
     def _sizes(self, method: str, most: int) -> list[int]:
         """The sizes at which a recipe is looked at; of those that "auto" may leave, where it is not too much work."""
-        sizes = ladder(most)
+        sizes = [m for m in ladder(most) if m >= RECIPES[method].least]
         if self.method != "auto" or method == LAST_RESORT:
             return sizes
         return [m for m in sizes if affordable(self.source, self._free, [method], m)] or sizes[:1]
@@ -228,9 +228,10 @@ class Job:
             candidate = self._final(search.recipe, m)
             whole = m >= self.source.n_vectors
             unlike = 0.0 if whole else self.evidence.unlike_these(candidate, search.recipe, m, self.source)
+            found = None if unlike else search.known_at(rung)
+            if found is not None and found.kept:
+                return found, candidate
             candidates.append((unlike, rung, candidate))
-            if not unlike:
-                break
             self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
         _, rung, candidate = min(candidates, key=lambda one: one[:2])
         return search.known_at(rung), candidate
@@ -287,11 +288,11 @@ class Job:
 
     def _within_costs(self, trial: Trial, most: int) -> Made:
         """The largest machine whose own costs, and not only those of its like, are as promised."""
-        limit, m = self.promise.max_bytes, most
+        limit, least, m = self.promise.max_bytes, RECIPES[trial.method].least, most
         machine = self._final(trial.method, m)
-        while limit is not None and table_bytes(machine) > limit and m > 1:
-            m = min(m - 1, int(m * limit / table_bytes(machine)))
-            machine = self._final(trial.method, max(m, 1))
+        while limit is not None and table_bytes(machine) > limit and m > least:
+            m = max(min(m - 1, int(m * limit / table_bytes(machine))), least)
+            machine = self._final(trial.method, m)
         found = None
         if self.evidence is not None:
             finding = self.evidence.find(trial.method, m)
@@ -361,12 +362,15 @@ class Job:
         trials = [finding for finding in self._trials if finding not in own]
         return [row(finding, trial=True) for finding in trials] + [row(finding, trial=False) for finding in own]
 
-    def _refuse_costs(self) -> None:
+    def _refuse_costs(self, trial: Trial) -> None:
         costs = ", ".join(f"{k}={v}" for k, v in self.promise.as_dict().items() if k in ("max_bytes", "max_latency_us"))
-        smallest = self._made(self._final(self.chosen([1]).method, 1), Trial("reduced_set", ""), None, 1)
+        least = RECIPES[trial.method].least
+        smallest = self._made(self._final(trial.method, least), trial, None, least)
+        own = ((smallest.report.n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
+        takes = " and ".join(f"{value:.3g} {unit}" for value, unit in own if value is not None)
         raise PromiseError(
-            f"{costs} of compress cannot be kept: a single vector takes {smallest.report.n_bytes or '?'} bytes and "
-            f"{smallest.report.latency_us or float('nan'):.3g} µs. `best` of this error is that machine.",
+            f"{costs} of compress cannot be kept: the smallest machine, of {smallest.report.n_vectors} vector(s), "
+            f"takes {takes}. `best` of this error is that machine.",
             smallest,
         )
 

@@ -7,19 +7,23 @@ over all held-out samples), and loss ≈ Σ w_i (2 p_i − 1) / Σ w_i over the 
 but sees no gain where a small machine is better than its parent. The two are weighed by their precision: the first by
 its standard error, the second by `TRUST` of the disagreement, so that with more samples labels alone decide.
 
-Any other metric is a scorer of scikit-learn on all held-out answers, with a standard error by the jackknife over blocks
-of samples.
+Any other metric is a scorer of scikit-learn, the mean over the held-out parts, with a standard error by the jackknife
+over blocks of samples.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _BaseScorer
@@ -60,14 +64,14 @@ class Figure:
 @dataclass(frozen=True)
 class Judged:
     """The answers of one held-out part: parent and small machine, labels (None where there are none), weights, and
-    which samples they are, for those that several parts hold out.
+    of which sample, or group of them, each is: what several parts hold out is the same one.
     """
 
     parent: Held
     small: Held
     y: NDArray[Any] | None
     weights: FloatArray
-    rows: NDArray[np.intp]
+    units: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -156,14 +160,12 @@ def metric_name(metric: Any, answer: Answer) -> str:
 
 def disagreement(parts: Sequence[Judged]) -> Figure:
     """The share of decisions that differ from the parent's; of values, the squared difference over their variance."""
-    differ = []
-    for part in parts:
-        parent, small = part.parent.all(), part.small.all()
-        if isinstance(part.parent.machine.answer, Value):
-            differ.append((parent - small) ** 2 / max(float(np.var(parent)), np.finfo(float).tiny))
-        else:
-            differ.append((parent != small).astype(np.float64))
-    return _mean(np.concatenate(differ), parts)
+    pairs = [(part.parent.all(), part.small.all()) for part in parts]
+    if not isinstance(parts[0].parent.machine.answer, Value):
+        return _mean(np.concatenate([parent != small for parent, small in pairs]).astype(np.float64), parts)
+    spread = float(np.sum(np.var(np.concatenate([parent for parent, _ in pairs]), axis=0)))
+    errors = np.concatenate([(parent - small) ** 2 for parent, small in pairs]).reshape(sum(map(len, parts)), -1)
+    return _mean(errors.sum(axis=1) / max(spread, np.finfo(float).tiny), parts)
 
 
 def loss(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
@@ -185,29 +187,52 @@ def score(parts: Sequence[Judged], scorer: Scorer | None) -> Figure:
 
 
 def _jackknifed(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float]) -> Figure:
-    """The mean of a figure over the parts; its standard error by leaving out one block of samples after another."""
+    """The mean of a figure over the parts; its standard error by leaving out one block of samples after another.
+
+    Samples that several parts hold out are no more samples: the error is that of rounds that hold each out once.
+    """
     whole = _over_parts(parts, of, [np.arange(len(part)) for part in parts])
-    n_blocks = min(BLOCKS, *(len(part) for part in parts))
-
-    def error_of(blocks: list[NDArray[np.intp]]) -> float:
-        rows = ([np.flatnonzero((own != block) & (own >= 0)) for own in blocks] for block in range(n_blocks))
-        without = np.array([_over_parts(parts, of, some) for some in rows])
-        return float(np.sqrt((n_blocks - 1) / n_blocks * np.sum((without - without.mean()) ** 2)))
-
-    blocks, once = _blocks(parts, n_blocks)
-    error = error_of(blocks)
-    same = all(np.array_equal(*both) for both in zip(blocks, once, strict=True))
-    return Figure(whole, error, error if same else error_of(once))
+    rounds = _rounds(parts)
+    n = len(np.unique(np.concatenate([part.units for part in parts])))
+    shares = [len(np.unique(np.concatenate([part.units for part in some]))) / n for some in rounds]
+    errors = [_jackknife_error(some, of) for some in rounds]
+    variance = float(np.mean([share * error**2 for share, error in zip(shares, errors, strict=True)]))
+    if not isinstance(parts[0].parent.machine.answer, Value):
+        variance += 1.0 / n**2  # one sample that differs beyond those seen
+    return Figure(whole, float(np.sqrt(variance)), float(np.sqrt(variance)))
 
 
-def _blocks(parts: Sequence[Judged], n_blocks: int) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
-    """The block of each row, part by part, the same wherever a sample is held out; and −1 but where it first is."""
-    places = np.concatenate([np.arange(len(part)) for part in parts])
-    _, first, which = np.unique(np.concatenate([part.rows for part in parts]), return_index=True, return_inverse=True)
-    blocks, once = places[first][which] % n_blocks, np.full(len(places), -1)
-    once[first] = blocks[first]
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    return np.split(blocks, ends), np.split(once, ends)
+def _rounds(parts: Sequence[Judged]) -> list[list[Judged]]:
+    """Parts one after another, a new round where one holds out what its round has held out before."""
+    rounds: list[list[Judged]] = []
+    met: set[int] = set()
+    for part in parts:
+        units = set(part.units.tolist())
+        if not rounds or units & met:
+            rounds.append([])
+            met = set()
+        rounds[-1].append(part)
+        met |= units
+    return rounds
+
+
+def _jackknife_error(parts: Sequence[Judged], of: Callable[[Judged, NDArray[np.intp]], float]) -> float:
+    """The standard error of a figure by leaving out blocks of samples; blocks without which it has no value stay."""
+    _, which = np.unique(np.concatenate([part.units for part in parts]), return_inverse=True)
+    _, first = np.unique(which, return_index=True)
+    place = np.empty(len(first), dtype=np.intp)
+    place[np.argsort(first)] = np.arange(len(first))  # units in the order in which they are met
+    n_blocks = min(BLOCKS, len(first))
+    blocks = np.split(place[which] % n_blocks, np.cumsum([len(part) for part in parts])[:-1])
+    without = []
+    for block in range(n_blocks):
+        with warnings.catch_warnings(), suppress(ValueError):
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            without.append(_over_parts(parts, of, [np.flatnonzero(own != block) for own in blocks]))
+    if len(without) < 2:
+        raise ValueError(f"metric has no standard error on {len(which)} held-out samples. Hold out more of them.")
+    n = len(without)
+    return float(np.sqrt((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2)))
 
 
 def _right(part: Judged) -> FloatArray:
@@ -248,17 +273,21 @@ def _certainty(parent: Held) -> FloatArray:
 def _mean(d: FloatArray, parts: Sequence[Judged]) -> Figure:
     """The weighted mean of d with its standard error; one sample in n that differs is assumed beyond those seen.
 
-    A sample that several parts hold out counts once, with its mean over them: more folds of the same samples are no
-    more samples.
+    What several parts hold out counts once, with its mean: more folds of the same samples are no more samples.
     """
-    weights, rows = (np.concatenate(one) for one in zip(*((part.weights, part.rows) for part in parts), strict=True))
-    _, which = np.unique(rows, return_inverse=True)
-    own, total = np.bincount(which, weights), weights.sum()
-    n = total**2 / np.sum(own**2)  # as many samples of equal weight
-    value = float(np.sum(weights * d) / total)
-    means = np.bincount(which, weights * d) / own
-    of_means, of_one = (float(np.sum(w * x**2) / total) + 1.0 / n - value**2 for w, x in ((own, means), (weights, d)))
-    return Figure(value, float(np.sqrt(max(of_means, 0.0) / n)), float(np.sqrt(max(of_one, 0.0) / n)))
+    weights, units = (np.concatenate(one) for one in zip(*((part.weights, part.units) for part in parts), strict=True))
+    _, unit = np.unique(units, return_inverse=True)
+    held = unit + len(units) * np.repeat(np.arange(len(parts)), [len(part) for part in parts])  # a unit in one part
+    total, value = weights.sum(), float(np.sum(weights * d) / weights.sum())
+    n = total**2 / np.sum(np.bincount(unit, weights) ** 2)  # as many samples of equal weight
+
+    def error(keys: NDArray[np.intp]) -> float:
+        """From the spread of the means over what has the same key."""
+        _, which = np.unique(keys, return_inverse=True)
+        squares = np.bincount(which, weights * d) ** 2 / np.bincount(which, weights)
+        return float(np.sqrt(max(float(np.sum(squares) / total) + 1.0 / n - value**2, 0.0) / n))
+
+    return Figure(value, error(unit), error(held))
 
 
 def _over_parts(
@@ -275,7 +304,8 @@ def _score(model: Held, part: Judged, rows: NDArray[np.intp], scorer: Scorer) ->
     try:
         stored = isinstance(scorer, _BaseScorer)  # others may look at the samples themselves
         asked = (model, rows) if stored else (estimator_of(model.machine), model.data[rows])
-        score = scorer(*asked, part.y[rows], **({} if even else {"sample_weight": part.weights[rows]}))
+        weighed = not even and (stored or "sample_weight" in signature(scorer).parameters)
+        score = scorer(*asked, part.y[rows], **({"sample_weight": part.weights[rows]} if weighed else {}))
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(
             f"metric could not be computed on {len(rows)} held-out samples: {error}. A metric needs what "

@@ -66,6 +66,8 @@ def _described(source: Source, one: Any, max_distance: float | None, taught: boo
 def _taught(source: Source, machine: KernelMachine, taught: bool) -> KernelMachine:
     if not taught:
         return machine
+    if source.samples is None:
+        raise ValueError("method='reduced_set+refit' of compress needs X and y, data like the model's.")
     if source.untaught:
         raise ValueError(
             f"compress with X refits coefficients for the margin, which {source.untaught}. Leave X and y out."

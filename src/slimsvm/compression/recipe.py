@@ -47,6 +47,7 @@ class Recipe(ABC):
     name: ClassVar[str]
     maker: ClassVar[type[Maker]]
     automatic: ClassVar[bool] = True  # whether "auto" may choose it
+    least: ClassVar[int] = 1  # vectors that its machines have
 
     def reason_against(self, source: Source) -> str:
         """Why this recipe is not for the source; empty where it is."""

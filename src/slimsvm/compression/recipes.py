@@ -6,7 +6,6 @@ keeps what was made: incremental recipes go on where they were, others share wha
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Iterable
 from dataclasses import fields
@@ -270,7 +269,7 @@ def mirror_settings(options: dict[str, Any]) -> MirrorSettings:
 class MirrorPoints(Recipe):
     """Decisions by distances from pairs of mirror points (Chen & Chen 2002); only where asked for."""
 
-    name, maker, automatic = "mirror", _Mirrored, False
+    name, maker, automatic, least = "mirror", _Mirrored, False, 2
 
     def _against(self, source: Source) -> str:
         if not isinstance(source.machine.answer, Classes):
@@ -304,10 +303,3 @@ def affordable(source: Source, free: float, names: Iterable[str], m: int) -> lis
     """Of the recipes, those that make a machine of m vectors with no more work than is allowed."""
     allowed = max(free, effort.SHARE * effort.training(source))
     return [name for name in names if source.samples is None or RECIPES[name].work(source, m) <= allowed]
-
-
-def geometric(first: int, last: int, ratio: float) -> list[int]:
-    """Sizes from `first` to `last`, each about `ratio` times the one before, all different."""
-    count = max(1, int(np.ceil(np.log(max(last, 1) / max(first, 1)) / np.log(ratio) - 1e-9))) + 1
-    sizes = np.unique(np.round(np.geomspace(max(first, 1), max(last, 1), count)).astype(int))
-    return [int(size) for size in itertools.takewhile(lambda size: size <= last, sizes)]

@@ -68,10 +68,12 @@ class Search:
         return Choice(self.sizes[rung], kept, lost, smoothed(findings, "disagreement")[place])
 
     def known_at(self, rung: int) -> Choice:
-        """The choice of any rung at or above the one that was found, which keeps the promise too."""
+        """The choice of any rung, judged where it has not been."""
         if rung not in self.known:
             self.known[rung] = self._judge(self.sizes[rung])
-        return self.at(rung, kept=True)
+        rungs = sorted(self.known)
+        kept = self.promise.kept([self.known[one] for one in rungs])
+        return self.at(rung, kept[rungs.index(rung)])
 
     def _judge(self, m: int) -> Finding:
         if m >= self.parent:

@@ -180,6 +180,11 @@ def checked_samples(
     X = validate_data(wrap(machine), X, reset=False, accept_sparse="csr", dtype=np.float64)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     answer = machine.answer
+    if given and np.ndim(y) > 1 and np.shape(y)[1] > 1:
+        raise ValueError(
+            f"y of {whose} must have one column. Got {np.shape(y)[1]}. Leave y out: X is enough for a model of several "
+            f"values."
+        )
     y = column_or_1d(y, warn=True) if given else machine.predict(X, n_jobs=-1)
     if len(y) != X.shape[0]:
         raise ValueError(f"X and y of {whose} have inconsistent numbers of samples: {X.shape[0]} and {len(y)}.")
