@@ -174,7 +174,7 @@ SETS = {
         Set("waveform", 4000, rbf(1.0, 1 / (2 * 8.7**2))),
         Set("thyroid_ann", 5001, rbf(100.0, 1 / 50), n_validation=1000, scale=True, repeats=5),
         Set("usps", 5791, rbf(10.0, 1 / 128), n_validation=1500, repeats=5),
-        Set("reuters21578", 6000, rbf(10.0, 1.0), n_validation=2000, repeats=3),
+        Set("reuters21578", 6000, rbf(10.0, 1.0), n_validation=2000, repeats=5),
         Set("w7a", 20_000, rbf(10.0, 0.05), n_validation=5000, repeats=2),
         Set("a9a", 20_000, rbf(1.0, 0.05), n_validation=5000, repeats=2),
         Set("covtype", 20_000, rbf(10.0, 0.05), n_validation=5000, scale=True, repeats=2),
