@@ -126,9 +126,9 @@ def nystroem(size: int, parameters: dict[str, Any], seed: int) -> Any:
 
 def subsampled(size: int, parameters: dict[str, Any], seed: int, X: Any, y: Any) -> SVC:
     """The second: the SVC on the largest of a few subsamples that leaves at most `size` support vectors."""
-    order = np.random.default_rng(seed).permutation(len(X))
+    most = X.shape[0]
+    order = np.random.default_rng(seed).permutation(most)
     classes, least, best, n = len(np.unique(y)), 0, None, size
-    most = len(X)
     for _ in range(8):
         rows = order[:n]
         if len(np.unique(y[rows])) < classes:
