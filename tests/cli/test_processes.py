@@ -133,3 +133,24 @@ def test_an_end_by_another_leaves_no_file_beside(moons_files: Any, tmp_path: Pat
         predict.terminate()
         assert predict.wait(60) == 143
     assert not list(tmp_path.glob("*out.txt*"))
+
+
+def test_an_end_that_python_drops_comes_later(tmp_path: Path) -> None:
+    """What is raised in a destructor goes nowhere; the process must end all the same."""
+    (tmp_path / "deaf.py").write_text(
+        "import os, signal, time\n"
+        "from slimsvm import cli\n"
+        "from slimsvm.cli import app\n"
+        "class Deaf:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(0.1)\n"
+        "def run():\n"
+        "    Deaf()\n"
+        "    print('deaf', flush=True)\n"
+        "    time.sleep(50)\n"
+        "app.run, cli.AGAIN = run, 0.5\n"
+        "cli.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "deaf.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=40)
+    assert (ended.returncode, ended.stdout) == (143, b"deaf\n")

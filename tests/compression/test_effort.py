@@ -124,6 +124,8 @@ def test_the_standard_error_reported_counts_new_samples_and_the_machine_that_was
     error = np.sqrt((np.mean(d**2) + 1 / 400 - np.mean(d) ** 2) / 400)
     assert small.report_.standard_error == pytest.approx(np.sqrt(2) * error)
     judged = slimsvm.compress(svc, X, y, n_vectors=6, method="reduced_set", cv=5, random_state=0)
+    (tried,) = [one for one in judged.report_.tried if not one["trial"]]
+    assert tried["loss_error"] == judged.report_.standard_error
     p = judged.report_.disagreement
     variance = (p + 1 / 500 - p**2) / 500
     assert judged.report_.disagreement_error == pytest.approx(np.sqrt((1 + 500 / 400 + 1) * variance))

@@ -29,6 +29,7 @@ def test_two_classes(name: str) -> None:
     assert small.n_vectors <= 8
     assert shop.source.finished(small).score(X_TEST, Y_TEST) > svc.score(X_TEST, Y_TEST) - 0.06
     assert shop.machine(name, 8) is small
+    assert all(isinstance(step, dict) for step in shop.history(name, 8))
     again = Workshop(Source.of(svc, X, Y), 0).machine(name, 8)
     assert again == small
 

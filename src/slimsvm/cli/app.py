@@ -24,7 +24,7 @@ Examples:
 Exit codes:
   0 done, 1 a defect of slimsvm, 2 wrong usage, 3 bad data, 4 bad model,
   5 a promise that no machine keeps, 6 output that cannot be written,
-  130 interrupted, 141 nobody reads the output.
+  130 interrupted, 141 nobody reads the output, 143 ended by another process.
 """
 
 
@@ -123,7 +123,6 @@ def _end(code: int) -> None:
     if code == BROKEN_PIPE:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if code == INTERRUPTED:
-        eval(
-            "0"
-        )  # CPython remembers an interrupt inside eval, and `python -m` would die of it; the next eval forgets it
+        # CPython remembers an interrupt inside eval, and `python -m` would die of it; the next eval forgets it.
+        eval("0")
     sys.exit(code)

@@ -127,7 +127,7 @@ def compress(
         a reduced set keeps the model's own. None gives no probabilities.
     max_distance : float, default=None
         In place of a size, the largest ρ²/‖Ψ‖² allowed of a reduced set, Ψ being the model's expansion in feature
-        space; the smallest size that keeps to it is found, without data.
+        space; the smallest size that keeps to it is found. Data, if given, serve for probabilities alone.
     solver : {"auto", "lbfgs", "irprop", "fixed_point", "merge", "select"}, default="auto"
         How the vectors of a reduced set are found. "lbfgs": all at once, with the coefficients eliminated. "irprop" and
         "fixed_point": one by one, each where it explains most of what is left (Suttorp & Igel 2007). "merge": support
@@ -235,7 +235,8 @@ def compress(
         kind=wanted_kind(calibrate, source.machine, is_labelled(X, y, validation)),
         calibrate=calibrate,
         verbose=verbose,
-        shown={"n_jobs": n_jobs, "precision": precision},
+        n_jobs=n_jobs,
+        precision=precision,
     )
     if mirror:
         slims = order.plain(lambda: mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose))
@@ -266,7 +267,8 @@ class _Order:
     kind: Kind | None
     calibrate: Calibrate
     verbose: int
-    shown: dict[str, Any]
+    n_jobs: int | None
+    precision: Precision
 
     @property
     def is_plain(self) -> bool:
@@ -320,7 +322,7 @@ class _Order:
             settings=self.settings,
             options=self.options,
             seed=int(self.rng.integers(2**31)),
-            n_jobs=self.shown["n_jobs"],
+            n_jobs=self.n_jobs,
             progress=progress,
         )
 
@@ -339,15 +341,14 @@ class _Order:
         seed = int(self.rng.integers(2**31))
 
         def scores() -> Scores:  # the vectors of a refit are the same in every fold
-            jobs = self.shown["n_jobs"]
-            return own_scores(machine, self.source, lambda part, _: refitted(part, machine), seed, jobs)
+            return own_scores(machine, self.source, lambda part, _: refitted(part, machine), seed, self.n_jobs)
 
         return with_probabilities(machine, kind, scores, self._asked)
 
     def _finished(self, machine: KernelMachine, history: Any = None, report: Any = None) -> Any:
         """A machine as an estimator behind the source's steps, with its history and report."""
         machine = machine if self.calibrate is not None else replace(machine, calibration=None)
-        model = self.source.finished(machine, **self.shown)
+        model = self.source.finished(machine, n_jobs=self.n_jobs, precision=self.precision)
         for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
             if history is not None:
                 one.history_ = history

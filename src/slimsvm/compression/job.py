@@ -232,7 +232,8 @@ class Job:
             if found is not None and found.kept:
                 return found, candidate
             candidates.append((unlike, rung, candidate))
-            self.progress.tell("the machine of %d vectors is worse than those of the folds", m, always=True)
+            why = "is worse than those of the folds" if unlike else "keeps the promise no more, once it was judged"
+            self.progress.tell("the machine of %d vectors %s", m, why, always=True)
         _, rung, candidate = min(candidates, key=lambda one: one[:2])
         return search.known_at(rung), candidate
 
