@@ -90,3 +90,13 @@ def test_the_best_so_far_is_told() -> None:
     met: list[int] = []
     selection(parent("rbf"), on_best=lambda Z: met.append(len(Z))).vectors(4)
     assert met == [1, 2, 3, 4]
+
+
+def test_a_selection_stops_where_it_will_not_explain_what_is_hoped_for() -> None:
+    machine = parent("rbf", n=60)
+    whole, hopeless, hopeful = selection(machine), selection(machine), selection(machine)
+    whole.vectors(40)
+    assert len(hopeless.vectors(40, 1.01 * whole.target.square)) < 40
+    assert len(hopeful.vectors(40, whole.gain(40))) == 40
+    assert hopeless.gain(40) < whole.gain(40)
+    np.testing.assert_array_equal(hopeless.vectors(40), whole.Z)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.cluster import kmeans_plusplus
 
 from oracles.kernels import rows
 from oracles.parents import parent
@@ -199,3 +200,17 @@ def test_points_that_are_nearly_equal(name: str) -> None:
     X = np.repeat(generator(3).normal(size=(3, 2)), 4, axis=0) + 1e-13 * generator(4).normal(size=(12, 2))
     target = expansion_of(KernelMachine(Polynomial(1.0, 1.0, 2), X, LinearHead(np.ones((12, 1)), [0.0]), Value()))
     assert STARTS[name](target, 7, generator()).shape == (7, 2)
+
+
+@pytest.mark.parametrize(("n", "m"), [(40, 1), (40, 8), (60, 50)])
+def test_k_means_begins_where_that_of_scikit_learn_does(n: int, m: int) -> None:
+    X, weights = generator(5).normal(3.0, 1.0, (n, 4)), generator(6).random(n)
+    theirs = kmeans_plusplus(X - X.mean(axis=0), m, sample_weight=weights, random_state=7)[1]
+    np.testing.assert_array_equal(starts.plus_plus(X, weights, m, 7), theirs)
+
+
+def test_k_means_is_the_same_with_and_without_a_table_of_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, weights = generator(5).normal(size=(90, 4)), generator(6).random(90)
+    tabled = starts.k_means(X, weights, 20, generator())
+    monkeypatch.setattr(starts, "TABLE", 10)
+    np.testing.assert_allclose(starts.k_means(X, weights, 20, generator()), tabled, rtol=1e-12)

@@ -13,18 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.svm import SVC, SVR, OneClassSVM
 
-from slimsvm.answers import Inlier, Value
 from slimsvm.compression import effort
 from slimsvm.compression.evidence import Evidence, Finding, Fold
 from slimsvm.compression.metrics import Scorer
 from slimsvm.compression.promises import Promise
 from slimsvm.compression.recipes import LAST_RESORT, RECIPES, Workshop, affordable, applicable
 from slimsvm.compression.source import Source
-from slimsvm.importers import import_model
 from slimsvm.methods.progress import Progress
-from slimsvm.methods.training import kernel_parameters
 
 SMALL = 3000  # samples up to which trials use the evidence as it is
 ROWS = 600  # of more samples, those to train on in a trial
@@ -147,7 +143,7 @@ def _trial(
     order = rng.permutation(len(samples))
     train = order[: min(ROWS, (4 * len(order)) // 5)]
     test = order[len(train) : len(train) + JUDGES]
-    part = _smaller(source, train) if len(train) and len(test) else None
+    part = source.trained_on(train) if len(train) and len(test) else None
     if part is None:
         return None, "the data are too few for trials", ()
     if evidence is None:  # nothing corrects the choice later, and a parent on few samples is too easily reduced
@@ -164,26 +160,3 @@ def _trial(
         f"{len(test)} samples, after training on {len(train)}",
         sizes,
     )
-
-
-def _smaller(source: Source, rows: Any) -> Source | None:
-    """The source on part of its data: a parent of the same kernel and terms, or the parent where these are unknown."""
-    assert source.samples is not None
-    samples, machine, terms = source.samples.some(rows), source.machine, source.terms
-    svm: Any = None
-    if not source.untaught:
-        kernel = kernel_parameters(machine.kernel)
-        if isinstance(machine.answer, Inlier):
-            svm = OneClassSVM(nu=float(terms.nu or 0.5), **kernel)
-        elif isinstance(machine.answer, Value):
-            svm = SVR(C=float(terms.C or 1.0), epsilon=source.epsilon, **kernel)
-        else:
-            if len(np.unique(samples.y)) < len(machine.classes):
-                return None
-            svm = SVC(C=float(terms.C or 1.0), class_weight=terms.class_weight, **kernel)
-    if svm is None or machine.kernel.name not in ("rbf", "linear", "poly", "sigmoid"):
-        return replace(source, samples=samples)
-    X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
-    svm.fit(X, samples.y, sample_weight=samples.weights)
-    own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
-    return Source(replace(source.imported, machine=own), samples, terms)

@@ -146,7 +146,8 @@ def compress(
         Runs of a reduced set from different starts, of which the best is kept.
     C : float, default=None
         What a unit of slack costs in training, as in SVC; by default the C of the model, and where it has none (a file,
-        a KernelMachine, NuSVC) that of a small cross-validation. The model's `class_weight` goes with it.
+        a KernelMachine, NuSVC) that of a small cross-validation. For a given size and labels "auto" may take a part of
+        it, if that does no worse on held-out samples of X. The model's `class_weight` goes with it.
     sample_weight : (N,) array, default=None
         Weights of the samples of X, in training and in what is estimated; those of weight zero are left out.
     random_state : int, RandomState instance or None, default=None
@@ -237,6 +238,7 @@ def compress(
         verbose=verbose,
         n_jobs=n_jobs,
         precision=precision,
+        own_C=C is not None,
     )
     if mirror:
         slims = order.plain(lambda: mirrored(source, X, y, sample_weight, n_vectors, options, rng, verbose))
@@ -269,6 +271,7 @@ class _Order:
     verbose: int
     n_jobs: int | None
     precision: Precision
+    own_C: bool
 
     @property
     def is_plain(self) -> bool:
@@ -311,6 +314,12 @@ class _Order:
     def _asked(self) -> bool:
         return self.calibrate != "auto"
 
+    @property
+    def _softens(self) -> bool:
+        """Whether C is a choice: for a machine that shall be good, and not near to the model; folds divide groups."""
+        free = self.method == "auto" and not self.own_C and not self.promise.limits
+        return free and self.given.y is not None and self.given.groups is None
+
     def _job(self, progress: Progress) -> Job:
         return Job(
             self.given,
@@ -321,6 +330,7 @@ class _Order:
             metric=self.metric,
             settings=self.settings,
             options=self.options,
+            soften=self._softens,
             seed=int(self.rng.integers(2**31)),
             n_jobs=self.n_jobs,
             progress=progress,

@@ -26,6 +26,7 @@ from slimsvm.compression.promises import Promise, largest_size, latency_us
 from slimsvm.compression.recipes import EARLY_EXIT, LAST_RESORT, RECIPES, Workshop, affordable, applicable
 from slimsvm.compression.report import Report, row
 from slimsvm.compression.search import Choice, Search, ladder
+from slimsvm.compression.softness import Softening
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import PromiseError
 from slimsvm.formats.c import table_bytes
@@ -60,6 +61,7 @@ class Job:
         metric: str,
         settings: Settings,
         options: dict[str, Any],
+        soften: bool,
         seed: int,
         n_jobs: int | None,
         progress: Progress,
@@ -68,6 +70,7 @@ class Job:
         self.scorer, self.metric, self.seed, self.n_jobs, self.progress = scorer, metric, seed, n_jobs, progress
         self._settings, self._options = settings, options
         self._free = effort.free(source, searched=bool(promise.limits))
+        self._softening = Softening(scorer) if soften else None
         self.shop = self._shop(source, FOLDS)
         self.evidence: Evidence | None = None
         self._trials: tuple[Finding, ...] = ()
@@ -75,7 +78,7 @@ class Job:
     def _shop(self, source: Source, number: int) -> Workshop:
         seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
         told: Any = {"settings": self._settings, "options": self._options, "progress": self.progress}
-        return Workshop(source, seed, free=self._free, **told)
+        return Workshop(source, seed, free=self._free, finish=self._softening, **told)
 
     def gather(self) -> None:
         """Hold samples out, as the user said, or as the promise needs it."""
@@ -138,12 +141,14 @@ class Job:
     def of_size(self, m: int) -> Made:
         """The machine of m vectors."""
         trial = self.chosen([m])
-        machine = self._final(trial.method, m)
-        found = None
-        if self.evidence is not None:
-            finding = self.evidence.find(trial.method, m)
-            found = Choice(m, True, finding.loss, finding.disagreement)
-        return self._made(machine, trial, found, m)
+        return self._made(self._final(trial.method, m), trial, self._judged(trial.method, m), m)
+
+    def _judged(self, method: str, m: int) -> Choice | None:
+        """What the evidence, if any, says of a size that was not searched for."""
+        if self.evidence is None:
+            return None
+        finding = self.evidence.find(method, m)
+        return Choice(m, True, finding.loss, finding.disagreement)
 
     def chosen(self, sizes: list[int]) -> Trial:
         """The recipe for these sizes: the one named, or by trials."""
@@ -294,11 +299,7 @@ class Job:
         while limit is not None and table_bytes(machine) > limit and m > least:
             m = max(min(m - 1, int(m * limit / table_bytes(machine))), least)
             machine = self._final(trial.method, m)
-        found = None
-        if self.evidence is not None:
-            finding = self.evidence.find(trial.method, m)
-            found = Choice(m, True, finding.loss, finding.disagreement)
-        return self._within_latency(self._made(machine, trial, found, m), trial)
+        return self._within_latency(self._made(machine, trial, self._judged(trial.method, m), m), trial)
 
     def _within_latency(self, made: Made, trial: Trial) -> Made:
         """The same machine; with early exit where only that is as fast as promised, and as good."""
@@ -340,7 +341,7 @@ class Job:
         report = Report(
             promise.as_dict(),
             trial.method,
-            trial.reason,
+            trial.reason + ("" if self._softening is None else self._softening.told(self.shop, trial.method, m)),
             machine.n_vectors,
             self.source.n_vectors,
             self.metric,

@@ -7,7 +7,7 @@ keeps what was made: incremental recipes go on where they were, others share wha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -50,6 +50,7 @@ class Workshop:
     options : of mirror points, by the names of `MirrorPointClassifier`.
     progress : to tell how far the work is.
     free : the work that a machine may take whatever its parent took (`effort.py`).
+    finish : what becomes of the machine of a recipe and size, once it is made.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class Workshop:
         options: dict[str, Any] | None = None,
         progress: Progress | None = None,
         free: float = effort.FREE,
+        finish: Callable[[Workshop, str, int], KernelMachine] | None = None,
     ) -> None:
         self.source, self.seed = source, int(seed)
         self.allowed = max(free, effort.SHARE * effort.training(source))
         self.settings, self.options = settings or Settings(), options or {}
         self.progress = progress or Progress("compress", 0)
+        self._finish = finish
         self._makers: dict[str, Maker] = {}
         self._made: dict[tuple[str, int], KernelMachine] = {}
         self.histories: dict[tuple[str, int], list[dict[str, Any]]] = {}
@@ -74,8 +77,19 @@ class Workshop:
         """A machine of at most m vectors, made by the recipe of that name; the parent itself where it has no more."""
         key = recipe, int(m)
         if key not in self._made:
-            self._made[key] = self._make(recipe, int(m))
+            self._made[key] = self._make(*key)
+            if self._finish is not None:
+                self._made[key] = self._finish(self, *key)
         return self._made[key]
+
+    def on_part(self, part: Source, number: int) -> Workshop:
+        """A workshop on part of the samples; with the same parent its reduced sets are the same."""
+        seed = int(np.random.default_rng([self.seed, len(RECIPES), number]).integers(2**31))
+        told: Any = {"settings": self.settings, "options": self.options, "progress": self.progress}
+        shop = Workshop(part, seed, free=self.allowed, **told)
+        if part.machine is self.source.machine:
+            shop._made = {key: machine for key, machine in self._made.items() if key[0] == "reduced_set"}
+        return shop
 
     @property
     def made(self) -> list[KernelMachine]:

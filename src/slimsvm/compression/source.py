@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
@@ -22,7 +23,7 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.expansion import Expansion, expansion_of
 from slimsvm.methods.lesson import Lesson
 from slimsvm.methods.points import evenly
-from slimsvm.methods.training import sample_costs
+from slimsvm.methods.training import kernel_parameters, sample_costs
 
 ANSWERED = 5000  # samples, at most, on which machines are compared with their parent
 
@@ -150,6 +151,27 @@ class Source:
         if isinstance(answer, Value) and self.terms.epsilon is None and self.terms.nu is None:
             return "needs the epsilon of a regression, and this model has none"
         return ""
+
+    def trained_on(self, rows: NDArray[np.intp]) -> Source | None:
+        """The source on part of its data: a parent of the same kernel and terms, or the parent where these are unknown;
+        none where these data lack a class.
+        """
+        assert self.samples is not None
+        samples, machine, terms = self.samples.some(rows), self.machine, self.terms
+        if self.untaught or machine.kernel.name not in ("rbf", "linear", "poly", "sigmoid"):
+            return replace(self, samples=samples)
+        kernel = kernel_parameters(machine.kernel)
+        svm: Any = SVC(C=float(terms.C or 1.0), class_weight=terms.class_weight, **kernel)
+        if isinstance(machine.answer, Inlier):
+            svm = OneClassSVM(nu=float(terms.nu or 0.5), **kernel)
+        elif isinstance(machine.answer, Value):
+            svm = SVR(C=float(terms.C or 1.0), epsilon=self.epsilon, **kernel)
+        elif len(np.unique(samples.y)) < len(machine.classes):
+            return None
+        X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
+        svm.fit(X, samples.y, sample_weight=samples.weights)
+        own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
+        return Source(replace(self.imported, machine=own), samples, terms)
 
     def through_steps(self, X: Any) -> Any:
         """Data as they come out of the steps in front of the machine."""

@@ -339,16 +339,16 @@ class _AllAtOnce:
             return self._moved(self._choice(m)[0])
         found = self._from("weighted_kmeans", m)
         if self._selected is None or m <= DEAR:
-            chosen, gain = self._choice(m)
+            chosen, gain = self._choice(m, -found.value)
             self._selected = gain > -found.value
             if self._selected:
                 return self._moved(chosen)
         return found
 
-    def _choice(self, m: int) -> tuple[FloatArray, float]:
-        """A selection, and how much it explains where it is."""
+    def _choice(self, m: int, hoped: float = 0.0) -> tuple[FloatArray, float]:
+        """A selection, and how much it explains where it is; part of one that will not explain as much as is hoped."""
         self._selection = self._selection or Selection(self._run.target, m, self._rng)
-        return np.asarray(dense(self._selection.vectors(m)), dtype=np.float64), self._selection.gain(m)
+        return np.asarray(dense(self._selection.vectors(m, hoped)), dtype=np.float64), self._selection.gain(m)
 
     def _from(self, init: str, m: int) -> Result:
         return self._moved(STARTS[init](self._run.target, m, self._rng))

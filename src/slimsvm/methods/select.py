@@ -17,6 +17,7 @@ from slimsvm.methods.expansion import Expansion
 from slimsvm.optim.result import OnBest
 
 CANDIDATES = 2000  # support vectors that are looked at, drawn by |α_i|; eight times the vectors asked for if more
+RECENT = 9  # vectors whose gains tell what others would add: these fall, but not at every step
 DEPENDENT = 1e-12  # of k(x, x): nearer to the span than this, a support vector adds nothing
 
 
@@ -36,7 +37,8 @@ class Selection:
             count = min(count, int(np.count_nonzero(share)))
             everyone = np.sort(self._rng.choice(everyone, count, replace=False, p=share))
         self._rows, self._candidates = everyone, target.X[everyone]
-        self._residual = target.overlap(self._candidates)
+        known = target.has_square  # Ψ at all points, which others want too
+        self._residual = target.at_points[everyone] if known else target.overlap(self._candidates)
         self._diagonal = target.own(self._candidates)
         self._left = self._diagonal.copy()
         self._basis = np.empty((0, len(everyone)))
@@ -56,14 +58,23 @@ class Selection:
         """The support vectors taken so far."""
         return self._candidates[np.array(self._taken, dtype=np.intp)]
 
-    def vectors(self, m: int) -> Any:
-        """The first m support vectors, or fewer where no other is independent of those."""
+    def vectors(self, m: int, hoped: float = 0.0) -> Any:
+        """The first m support vectors, or fewer where no other is independent of those, or once it is plain that m of
+        them will not explain as much as is hoped for.
+        """
         if 8 * m > len(self._rows) >= CANDIDATES and len(self._rows) < self.target.n_points:
             self._draw(2 * m)
-        while len(self._taken) < m and self._extend():
+        while len(self._taken) < m and self._may_explain(hoped, m) and self._extend():
             if self._on_best is not None:
                 self._on_best(self.Z)
         return self.Z[:m]
+
+    def _may_explain(self, hoped: float, m: int) -> bool:
+        """Whether m vectors could explain so much, if those to come added as much as the best of the last few."""
+        if len(self.history) < RECENT:
+            return True
+        gains = np.diff([step["gain"] for step in self.history[-RECENT:]])
+        return bool(self.gain(m) + (m - len(self._taken)) * gains.max() >= hoped)
 
     def _extend(self) -> bool:
         free = self._left > DEPENDENT * np.abs(self._diagonal)
