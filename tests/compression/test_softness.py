@@ -129,6 +129,18 @@ def test_several_classes_weights_and_a_class_of_one_sample() -> None:
     assert SAID not in few.report_.reason
 
 
+def test_ctrl_c_leaves_the_machine_of_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Softening, "_best_share", stop)
+    with pytest.raises(slimsvm.Interrupted) as caught:
+        slimsvm.compress(overfitted(), X, Y, n_vectors=20, random_state=0)
+    left: Any = caught.value.best
+    assert left.n_vectors_ == 20
+    assert left.machine_ == slimsvm.compress(overfitted(), X, Y, n_vectors=20, C=30.0, random_state=0).machine_
+
+
 def test_values_have_no_such_choice() -> None:
     values = np.sin(2 * X[:, 0]) + X[:, 1]
     small = slimsvm.compress(SVR().fit(X, values), X, values, n_vectors=10, random_state=0)

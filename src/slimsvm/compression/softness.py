@@ -23,6 +23,7 @@ from slimsvm.compression.evidence import FEW, FOLDS, MOST_REPEATS, Fold
 from slimsvm.compression.metrics import Scorer, loss, score
 from slimsvm.compression.recipes import EARLY_EXIT, Workshop
 from slimsvm.compression.source import Source
+from slimsvm.exceptions import Interrupted
 from slimsvm.machine import KernelMachine
 
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the model's C
@@ -47,7 +48,10 @@ class Softening:
         made = shop.machine(recipe, m)
         if recipe not in TRAINED or shop.source.untaught or not isinstance(made.answer, Classes):
             return made
-        share = self._shares[shop, recipe, m] = self._best_share(shop, recipe, m)
+        try:
+            share = self._shares[shop, recipe, m] = self._best_share(shop, recipe, m)
+        except KeyboardInterrupt:
+            raise Interrupted(made) from None
         return made if share == 1.0 else _refitted(shop.source, made, share)
 
     def told(self, shop: Workshop, recipe: str, m: int) -> str:

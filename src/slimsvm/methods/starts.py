@@ -24,7 +24,7 @@ Start = Callable[[Expansion, int, np.random.Generator], FloatArray]
 CLUSTERED = 2000  # points of a class beyond which kernel k-means takes a sample: its Gram matrix is held
 SAMPLED = 20_000  # points beyond which k-means takes a sample
 ROUNDS = 50
-CLOSE, TABLE = 8, 4096  # points for each centre, and points at all, up to which all distances are computed at once
+CLOSE, TABLE = 16, 3000  # points for each centre, and points at all, up to which all distances are computed at once
 
 
 def proportional(sizes: NDArray[np.intp], m: int) -> NDArray[np.intp]:
