@@ -28,11 +28,7 @@ from slimsvm.machine import KernelMachine
 
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the model's C
 EQUAL = 0.01  # of what the best score lacks of 1, its errors: a loss that is luck. A smaller C is a simpler machine
-TRAINED = (
-    "sparse_margin",
-    "reduced_set+refit",
-    "selection",
-)  # the recipes whose coefficients are those of the largest margin
+TRAINED = ("sparse_margin", "reduced_set+refit", "selection")  # whose coefficients are those of the largest margin
 MANY = effort.SMALL  # samples, beyond which one fold of them is enough
 
 
