@@ -93,10 +93,10 @@ def test_the_best_so_far_is_told() -> None:
 
 
 def test_a_selection_stops_where_it_will_not_explain_what_is_hoped_for() -> None:
-    machine = parent("rbf", n=60)
+    machine = parent("rbf", n=120)
     whole, hopeless, hopeful = selection(machine), selection(machine), selection(machine)
-    whole.vectors(40)
-    assert len(hopeless.vectors(40, 1.01 * whole.target.square)) < 40
-    assert len(hopeful.vectors(40, whole.gain(40))) == 40
-    assert hopeless.gain(40) < whole.gain(40)
-    np.testing.assert_array_equal(hopeless.vectors(40), whole.Z)
+    whole.vectors(60)
+    assert len(hopeless.vectors(60, 2.0 * whole.target.square)) < 60
+    assert len(hopeful.vectors(60, whole.gain(60))) == 60
+    assert hopeless.gain(60) < whole.gain(60)
+    np.testing.assert_array_equal(hopeless.vectors(60), whole.Z)

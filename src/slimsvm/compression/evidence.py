@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 from slimsvm._record import FloatArray
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.compression.metrics import Figure, Held, Judged, Scorer, disagreement, held, loss
-from slimsvm.compression.recipes import Workshop
+from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
 from slimsvm.compression.source import Samples, Source, checked_samples
 from slimsvm.estimator import Prefit
 from slimsvm.machine import KernelMachine
@@ -33,6 +33,7 @@ from slimsvm.optim import limited
 FOLDS = 5  # where nothing else is said
 FEW = 500  # samples; fewer are held out again and again by other folds until so many were, for little luck
 MOST_REPEATS = 4
+THREADED = 2e8  # multiplications of a machine, from which on the folds are worked on by several threads
 LIKE = 2.0  # standard errors by which a machine's disagreement may be above the mean of the folds
 
 
@@ -132,7 +133,7 @@ class Evidence:
         return self.found[key]
 
     def _judge(self, recipe: str, m: int) -> Finding:
-        jobs = self.n_jobs if len(self.folds) > 1 else 1
+        jobs = self.n_jobs if self._worth_threads(recipe, m) else 1
         # One thread for each fold's products, whatever n_jobs: their sums would have another order with more.
         with limited(1 if len(self.folds) > 1 else None, "blas"):
             parts = Parallel(jobs, prefer="threads")(delayed(fold.judged)(recipe, m) for fold in self.folds)
@@ -140,6 +141,12 @@ class Evidence:
         own = self.scorer is None and isinstance(parts[0].parent.machine.answer, Inlier)  # agreement is their accuracy
         lost = loss(parts, self.scorer) if known or own else None
         return Finding(recipe, m, lost and _widened(lost, self.more), _widened(disagreement(parts), self.more))
+
+    def _worth_threads(self, recipe: str, m: int) -> bool:
+        """Whether folds gain by threads: small machines are made in Python for the most part, one after the other."""
+        known = RECIPES[recipe.removesuffix(EARLY_EXIT)]
+        small = known.automatic and known.work(self.folds[0].shop.source, m) < THREADED
+        return len(self.folds) > 1 and not small
 
     def unlike_these(self, machine: KernelMachine, recipe: str, m: int, source: Source) -> float:
         """By how much a machine trained on all data is farther from its parent there than those of the folds are on

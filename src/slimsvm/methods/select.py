@@ -17,7 +17,7 @@ from slimsvm.methods.expansion import Expansion
 from slimsvm.optim.result import OnBest
 
 CANDIDATES = 2000  # support vectors that are looked at, drawn by |α_i|; eight times the vectors asked for if more
-RECENT = 9  # vectors whose gains tell what others would add: these fall, but not at every step
+RECENT = 33  # vectors whose gains tell what others would add: these fall, but not at every step
 DEPENDENT = 1e-12  # of k(x, x): nearer to the span than this, a support vector adds nothing
 
 
