@@ -82,15 +82,6 @@ class Workshop:
                 self._made[key] = self._finish(self, *key)
         return self._made[key]
 
-    def on_part(self, part: Source, number: int) -> Workshop:
-        """A workshop on part of the samples; with the same parent its reduced sets are the same."""
-        seed = int(np.random.default_rng([self.seed, len(RECIPES), number]).integers(2**31))
-        told: Any = {"settings": self.settings, "options": self.options, "progress": self.progress}
-        shop = Workshop(part, seed, free=self.allowed, **told)
-        if part.machine is self.source.machine:
-            shop._made = {key: machine for key, machine in self._made.items() if key[0] == "reduced_set"}
-        return shop
-
     @property
     def made(self) -> list[KernelMachine]:
         """All machines so far, the last one last."""

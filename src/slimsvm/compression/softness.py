@@ -1,7 +1,8 @@
 """How soft the margin of a machine is whose size is given: the model's C, or a part of it.
 
 C was chosen for a model of many vectors, if at all. Where that follows its samples too closely, or few vectors cannot
-follow them, a smaller C serves the small machine better: the smallest that does no worse on held-out samples.
+follow them, a smaller C serves the small machine better: the smallest that does no worse on held-out samples. Many
+samples are not followed too closely by few vectors, and C stays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from slimsvm.compression import effort
 from slimsvm.compression.coefficients import refitted
 from slimsvm.compression.evidence import FEW, FOLDS, MOST_REPEATS, Fold
 from slimsvm.compression.metrics import Scorer, loss, score
-from slimsvm.compression.recipes import EARLY_EXIT, Workshop
+from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
 from slimsvm.compression.source import Source
 from slimsvm.exceptions import Interrupted
 from slimsvm.machine import KernelMachine
@@ -29,7 +30,7 @@ from slimsvm.machine import KernelMachine
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the model's C
 EQUAL = 0.01  # of what the best score lacks of 1, its errors: a loss that is luck. A smaller C is a simpler machine
 TRAINED = ("sparse_margin", "reduced_set+refit", "selection")  # whose coefficients are those of the largest margin
-MANY = effort.SMALL  # samples, beyond which one fold of them is enough
+MANY = effort.SMALL  # samples, beyond which the model's C stays
 
 
 class Softening:
@@ -41,8 +42,10 @@ class Softening:
 
     def __call__(self, shop: Workshop, recipe: str, m: int) -> KernelMachine:
         """The machine of a workshop, with the coefficients of the best C."""
-        made = shop.machine(recipe, m)
+        made, samples = shop.machine(recipe, m), shop.source.samples
         if recipe not in TRAINED or shop.source.untaught or not isinstance(made.answer, Classes):
+            return made
+        if samples is None or len(samples) > MANY:
             return made
         try:
             share = self._shares[shop, recipe, m] = self._best_share(shop, recipe, m)
@@ -61,12 +64,12 @@ class Softening:
         assert samples is not None
         judged: list[list[Any]] = [[] for _ in SHARES]
         for number, (train, test) in enumerate(_folds(samples.y, shop.seed)):
-            # Vectors that come from the model know what it saw. To train many samples again would take too long.
-            own = source.trained_on(train) if len(samples) <= MANY else None
-            part = shop.on_part(own or replace(source, samples=samples.some(train)), number)
-            fold, machine = Fold.of(part, samples.some(test), test), part.machine(recipe, m)
+            part = source.trained_on(train)  # a parent of its own: vectors that come from the model know what it saw
+            assert part is not None
+            fold = Fold.of(_shop_like(shop, part, number), samples.some(test), test)
+            machine = fold.shop.machine(recipe, m)
             for parts, share in zip(judged, SHARES, strict=True):
-                parts.append(fold.beside(_refitted(part.source, machine, share)))
+                parts.append(fold.beside(_refitted(part, machine, share)))
             shop.progress.tell("C of %s with %d vectors: fold %d", recipe, m, number + 1)
         if not judged[0]:
             return 1.0
@@ -75,19 +78,23 @@ class Softening:
         return SHARES[int(np.flatnonzero(losses <= losses.min() + EQUAL * max(wrong, 0.0))[-1])]
 
 
+def _shop_like(shop: Workshop, part: Source, number: int) -> Workshop:
+    """A workshop on part of the samples, which leaves machines as they are made."""
+    seed = int(np.random.default_rng([shop.seed, len(RECIPES), number]).integers(2**31))
+    told: Any = {"settings": shop.settings, "options": shop.options, "progress": shop.progress}
+    return Workshop(part, seed, free=shop.allowed, **told)
+
+
 def _folds(y: NDArray[Any], seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows to train on, with samples of every class, and rows held out: of few samples again and again, of many once;
-    none where a class has a single sample.
+    """Rows to train on, with samples of every class, and rows held out, of few samples again and again; none where a
+    class has a single sample.
     """
     fewest = int(np.unique(y, return_counts=True)[1].min())
     if fewest < 2:
         return
     for repeat in range(min(-(-FEW // len(y)), MOST_REPEATS)):
         splitter = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=(seed + repeat) % 2**31)
-        for split in splitter.split(y, y):
-            yield split
-            if len(y) > MANY:
-                return
+        yield from splitter.split(y, y)
 
 
 def _refitted(source: Source, machine: KernelMachine, share: float) -> KernelMachine:
