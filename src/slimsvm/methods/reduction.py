@@ -345,7 +345,7 @@ class _AllAtOnce:
                 return self._moved(chosen)
         return found
 
-    def _choice(self, m: int, hoped: float = 0.0) -> tuple[FloatArray, float]:
+    def _choice(self, m: int, hoped: float = -np.inf) -> tuple[FloatArray, float]:
         """A selection, and how much it explains where it is; part of one that will not explain as much as is hoped."""
         self._selection = self._selection or Selection(self._run.target, m, self._rng)
         return np.asarray(dense(self._selection.vectors(m, hoped)), dtype=np.float64), self._selection.gain(m)

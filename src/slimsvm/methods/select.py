@@ -58,7 +58,7 @@ class Selection:
         """The support vectors taken so far."""
         return self._candidates[np.array(self._taken, dtype=np.intp)]
 
-    def vectors(self, m: int, hoped: float = 0.0) -> Any:
+    def vectors(self, m: int, hoped: float = -np.inf) -> Any:
         """The first m support vectors, or fewer where no other is independent of those, or once it is plain that m of
         them will not explain as much as is hoped for.
         """
