@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.svm import SVC, SVR
 
 import slimsvm
-from slimsvm.compression import effort, softness
+from slimsvm.compression import effort, job, softness
 from slimsvm.compression.recipes import EARLY_EXIT, RECIPES, Workshop
 from slimsvm.compression.softness import SHARES, TRAINED, Softening
 from slimsvm.compression.source import Source
@@ -18,7 +18,7 @@ from slimsvm.compression.source import Source
 X, CLEAN = make_moons(200, noise=0.3, random_state=0)
 Y = np.where(np.random.default_rng(0).random(200) < 0.25, 1 - CLEAN, CLEAN)  # labels that a large C follows
 X_TEST, Y_TEST = make_moons(2000, noise=0.3, random_state=1)
-SAID = "of the model's C"
+SAID = "C times"
 
 
 def overfitted() -> Any:
@@ -77,16 +77,52 @@ def test_through_the_public_door() -> None:
         {"max_loss": 0.02, "cv": 2},
         {"max_disagreement": 0.2, "cv": 2},
         {"n_vectors": 20, "cv": 2, "groups": np.arange(200) // 2},
+        {"n_vectors": 20, "cv": [(np.arange(100), np.arange(100, 200))]},
     ],
     ids=lambda asked: ", ".join(asked),
 )
-def test_c_is_the_models_where_it_is_no_choice(asked: dict[str, Any]) -> None:
+def test_c_is_the_models_where_it_is_no_choice(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A named method is that method; promises are about the model; folds of its own would divide groups."""
+    monkeypatch.setattr(job, "Softening", None)  # which nobody may call
     assert SAID not in slimsvm.compress(overfitted(), X, Y, random_state=0, **asked).report_.reason
 
 
-def test_without_labels_the_model_is_followed() -> None:
+def test_without_labels_the_model_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "Softening", None)
     assert SAID not in slimsvm.compress(overfitted(), X, n_vectors=20, random_state=0).report_.reason
+
+
+def test_where_all_vectors_stay_the_report_is_about_the_parent() -> None:
+    svc = overfitted()
+    with pytest.warns(UserWarning, match="it comes back as it is"):
+        same = slimsvm.compress(svc, X, Y, n_vectors=500, validation=(X_TEST, Y_TEST), random_state=0)
+    assert SAID not in same.report_.reason
+    assert same.report_.estimate == 0.0
+
+
+def test_samples_may_be_too_few_for_any_choice() -> None:
+    """A standard error by ROC AUC needs more than ten samples, and a fold of equal points has no vectors."""
+    few = np.r_[np.flatnonzero(Y == 0)[:4], np.flatnonzero(Y == 1)[:4]]
+    svc = SVC(gamma=3.0).fit(X[few], Y[few])
+    held: Any = {"validation": (X_TEST, Y_TEST), "random_state": 0}
+    assert slimsvm.compress(svc, X[few], Y[few], n_vectors=2, metric="roc_auc", **held).n_vectors_ == 2
+    flat, labels = np.zeros((42, 1)), 1 - np.arange(42) % 2
+    flat[0] = 1.0
+    slimsvm.compress(SVC().fit(flat, labels), flat, labels, n_vectors=1, validation=(flat, labels), random_state=0)
+
+
+def test_ctrl_c_in_the_calibration_leaves_the_finished_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any, **__: Any) -> Any:
+        raise slimsvm.Interrupted(overfitted_machine())
+
+    def overfitted_machine() -> Any:
+        return Source.of(overfitted()).machine
+
+    monkeypatch.setattr(job, "own_scores", stop)
+    with pytest.raises(slimsvm.Interrupted) as caught:
+        slimsvm.compress(overfitted(), X, Y, n_vectors=20, calibrate="sigmoid", random_state=0)
+    left: Any = caught.value.best
+    assert left.n_vectors_ == 20
 
 
 def test_folds_judge_machines_that_were_made_the_same_way() -> None:

@@ -92,6 +92,14 @@ def test_the_best_so_far_is_told() -> None:
     assert met == [1, 2, 3, 4]
 
 
+def test_an_indefinite_kernel_is_judged_by_its_values() -> None:
+    """What the first vectors are said to explain is what they explain, though Ψ is not in the span of the kernel."""
+    made = selection(parent("sigmoid", n=40))
+    made.vectors(6)
+    for m in range(1, 7):
+        assert made.history[m - 1]["gain"] == pytest.approx(made.target.project(made.Z[:m])[1], rel=1e-6)
+
+
 def test_a_selection_stops_where_it_will_not_explain_what_is_hoped_for() -> None:
     machine = parent("rbf", n=120)
     whole, hopeless, hopeful = selection(machine), selection(machine), selection(machine)

@@ -147,7 +147,7 @@ def _trial(
     if part is None:
         return None, "the data are too few for trials", ()
     if evidence is None:  # nothing corrects the choice later, and a parent on few samples is too easily reduced
-        sizes = sorted({max(2, round(m * part.n_vectors / source.n_vectors)) for m in sizes})
+        sizes = sorted({max(2, round(m * part.n_vectors / max(1, source.n_vectors))) for m in sizes})
     allowed = max(free * len(names), TRIALS * effort.training(source))
     work = np.cumsum([sum(RECIPES[name].work(part, m) for name in names) for m in sizes])
     sizes = [m for m, needed in zip(sizes, work, strict=True) if needed <= allowed]

@@ -147,7 +147,7 @@ def compress(
     C : float, default=None
         What a unit of slack costs in training, as in SVC; by default the C of the model, and where it has none (a file,
         a KernelMachine, NuSVC) that of a small cross-validation. For a given size and labels "auto" may take a part of
-        it, if that does no worse on held-out samples of X. The model's `class_weight` goes with it.
+        it, with which held-out samples of X lose hardly more. The model's `class_weight` goes with it.
     sample_weight : (N,) array, default=None
         Weights of the samples of X, in training and in what is estimated; those of weight zero are left out.
     random_state : int, RandomState instance or None, default=None
@@ -316,9 +316,9 @@ class _Order:
 
     @property
     def _softens(self) -> bool:
-        """Whether C is a choice: for a machine that shall be good, and not near to the model; folds divide groups."""
-        free = self.method == "auto" and not self.own_C and not self.promise.limits
-        return free and self.given.y is not None and self.given.groups is None
+        """Whether C is a choice: for a machine that shall be good, and not near to the model; by folds of any rows."""
+        free = self.method == "auto" and not self.own_C and not self.promise.limits and self.given.y is not None
+        return free and self.given.groups is None and isinstance(self.given.cv, (int, type(None)))
 
     def _job(self, progress: Progress) -> Job:
         return Job(

@@ -74,6 +74,7 @@ class Job:
         self.shop = self._shop(source, FOLDS)
         self.evidence: Evidence | None = None
         self._trials: tuple[Finding, ...] = ()
+        self._last: KernelMachine | None = None
 
     def _shop(self, source: Source, number: int) -> Workshop:
         seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
@@ -147,8 +148,8 @@ class Job:
         """What the evidence, if any, says of a size that was not searched for."""
         if self.evidence is None:
             return None
-        finding = self.evidence.find(method, m)
-        return Choice(m, True, finding.loss, finding.disagreement)
+        find = self.evidence.find(LAST_RESORT if m >= self.source.n_vectors else method, m)
+        return Choice(m, True, find.loss, find.disagreement)
 
     def chosen(self, sizes: list[int]) -> Trial:
         """The recipe for these sizes: the one named, or by trials."""
@@ -202,7 +203,8 @@ class Job:
         n = self.source.n_vectors
         if self.method != "auto" or (choice.kept and choice.n_vectors * POOR <= n):
             return search, choice, trial
-        for name in (name for name in trial.left or self._applicable() if name != trial.method):
+        names = trial.left or [name for name, reason in applicable(self.source).items() if not reason]
+        for name in (name for name in names if name != trial.method):
             sizes, known = self._sizes(name, most), [m for m in ladder(most) if m < choice.n_vectors]
             m = choice.n_vectors if not choice.kept else known[-1] if known else n
             if m not in sizes or m >= n:
@@ -217,9 +219,6 @@ class Job:
                 reason = f"it needs {found.n_vectors} vectors where {trial.method} {needs}; {trial.reason}"
                 search, choice, trial = other, found, replace(trial, method=name, reason=reason)
         return search, choice, trial
-
-    def _applicable(self) -> list[str]:
-        return [name for name, reason in applicable(self.source).items() if not reason]
 
     def _sound(self, search: Search, choice: Choice) -> tuple[Choice, KernelMachine]:
         """The machine of the size chosen, or of the next one that is like those of the folds, or of the likest."""
@@ -267,7 +266,7 @@ class Job:
 
     def so_far(self, stop: KeyboardInterrupt) -> KernelMachine | None:
         """What there is when the work is interrupted: the best machine so far, with folds one of the first of them."""
-        best = getattr(stop, "best", None)
+        best = self._last or getattr(stop, "best", None)
         if isinstance(best, KernelMachine):
             return best
         shops = [self.shop] if self.evidence is None else [self.shop, self.evidence.folds[0].shop]
@@ -336,12 +335,13 @@ class Job:
         return self._made(self.shop.machine(name, m), replace(trial, method=name, reason=reason), found, m)
 
     def _made(self, machine: KernelMachine, trial: Trial, found: Choice | None, m: int) -> Made:
-        promise, evidence = self.promise, self.evidence
+        promise, evidence, self._last = self.promise, self.evidence, machine
         lost = None if found is None else found.loss
+        soft = self._softening if m < self.source.n_vectors else None
         report = Report(
             promise.as_dict(),
             trial.method,
-            trial.reason + ("" if self._softening is None else self._softening.told(self.shop, trial.method, m)),
+            trial.reason + ("" if soft is None else soft.told(self.shop, trial.method, m)),
             machine.n_vectors,
             self.source.n_vectors,
             self.metric,

@@ -1,8 +1,9 @@
 """How soft the margin of a machine is whose size is given: the model's C, or a part of it.
 
 C was chosen for a model of many vectors, if at all. Where that follows its samples too closely, or few vectors cannot
-follow them, a smaller C serves the small machine better: the smallest that does no worse on held-out samples. Many
-samples are not followed too closely by few vectors, and C stays.
+follow them, a smaller C serves the small machine better: the smallest with which held-out samples lose hardly more
+than with the best, by the estimate that promises go by. Many samples are not followed too closely by few vectors, and C
+stays.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from slimsvm.exceptions import Interrupted
 from slimsvm.machine import KernelMachine
 
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the model's C
-EQUAL = 0.01  # of what the best score lacks of 1, its errors: a loss that is luck. A smaller C is a simpler machine
+EQUAL = 0.01  # of what the best score lacks of 1, its errors: more loss that is luck. A smaller C is a simpler machine
 TRAINED = ("sparse_margin", "reduced_set+refit", "selection")  # whose coefficients are those of the largest margin
 MANY = effort.SMALL  # samples, beyond which the model's C stays
 
@@ -51,12 +52,14 @@ class Softening:
             share = self._shares[shop, recipe, m] = self._best_share(shop, recipe, m)
         except KeyboardInterrupt:
             raise Interrupted(made) from None
+        except ValueError:  # too few samples for a machine of their own, or for the metric
+            return made
         return made if share == 1.0 else _refitted(shop.source, made, share)
 
     def told(self, shop: Workshop, recipe: str, m: int) -> str:
         """What became of C, to go on with after a reason."""
         share = self._shares.get((shop, recipe.removesuffix(EARLY_EXIT), m), 1.0)
-        return "" if share == 1.0 else f". With {share:g} of the model's C, which does no worse on held-out samples"
+        return "" if share == 1.0 else f". C times {share:g}, with which held-out samples lose hardly more"
 
     def _best_share(self, shop: Workshop, recipe: str, m: int) -> float:
         """The smallest share of C whose machines lose hardly more on samples held out than those of the best."""
@@ -65,7 +68,8 @@ class Softening:
         judged: list[list[Any]] = [[] for _ in SHARES]
         for number, (train, test) in enumerate(_folds(samples.y, shop.seed)):
             part = source.trained_on(train)  # a parent of its own: vectors that come from the model know what it saw
-            assert part is not None
+            if part is None:
+                return 1.0
             fold = Fold.of(_shop_like(shop, part, number), samples.some(test), test)
             machine = fold.shop.machine(recipe, m)
             for parts, share in zip(judged, SHARES, strict=True):

@@ -154,7 +154,7 @@ class Source:
 
     def trained_on(self, rows: NDArray[np.intp]) -> Source | None:
         """The source on part of its data: a parent of the same kernel and terms, or the parent where these are unknown;
-        none where these data lack a class.
+        none where these data lack a class, or make a parent without vectors.
         """
         assert self.samples is not None
         samples, machine, terms = self.samples.some(rows), self.machine, self.terms
@@ -171,7 +171,8 @@ class Source:
         X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
         svm.fit(X, samples.y, sample_weight=samples.weights)
         own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
-        return Source(replace(self.imported, machine=own), samples, terms)
+        part = Source(replace(self.imported, machine=own), samples, terms)
+        return part if part.n_vectors else None
 
     def through_steps(self, X: Any) -> Any:
         """Data as they come out of the steps in front of the machine."""

@@ -88,14 +88,9 @@ class Expansion(Points):
         return np.asarray(self.kernel.diagonal(Z), dtype=np.float64)
 
     @cached_property
-    def at_points(self) -> FloatArray:
-        """Ψ(X), (n, q)."""
-        return self.function(self.X)
-
-    @cached_property
     def square(self) -> float:
         """‖Ψ‖² = Σ_ic A_ic Ψ_c(x_i)."""
-        return float(np.sum(self.A * self.at_points))
+        return float(np.sum(self.A * self.function(self.X)))
 
     @property
     def has_square(self) -> bool:

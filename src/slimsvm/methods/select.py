@@ -37,8 +37,7 @@ class Selection:
             count = min(count, int(np.count_nonzero(share)))
             everyone = np.sort(self._rng.choice(everyone, count, replace=False, p=share))
         self._rows, self._candidates = everyone, target.X[everyone]
-        known = target.has_square  # Ψ at all points, which others want too
-        self._residual = target.at_points[everyone] if known else target.overlap(self._candidates)
+        self._residual = target.overlap(self._candidates)
         self._diagonal = target.own(self._candidates)
         self._left = self._diagonal.copy()
         self._basis = np.empty((0, len(everyone)))
