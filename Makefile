@@ -10,12 +10,17 @@ ifneq ($(COMPILER),)
 export SLIMSVM_REQUIRE_CORE := 1
 endif
 
-.PHONY: demo test lint types bench promises papers sanitize fallback dist clean
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-all lint types bench promises papers sanitize fallback dist clean
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/slimsvm demo --picture build/frontier.png
 
 test: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/installed-lint
@@ -50,17 +55,20 @@ papers: $(VENV)/installed-papers
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer, through the tests that evaluate machines.
 sanitize: $(VENV)/installed-test
 	rm -rf build/sanitize
-	$(BIN)/pip install -q --no-deps --no-build-isolation --target build/sanitize \
+	@echo "Building the core with sanitizers ..."
+	$(PIP_INSTALL) --no-deps --no-build-isolation --target build/sanitize \
 	  -C cmake.define.SLIM_SANITIZE=address,undefined -C build-dir=build/sanitize-objects .
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
 	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
-	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/test_programme.py tests/optim/test_hull.py \
+	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py \
 	  tests/contracts
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
-fallback: $(VENV)/build-tools
+fallback: $(VENV)/dependencies
 	rm -rf build/fallback
+	mkdir -p build
+	@echo "Installing without a compiler into build/fallback ..."
 	CC=/bin/false CXX=/bin/false $(BIN)/pip install -v --no-deps --no-build-isolation --target build/fallback \
 	  -C build-dir=build/fallback-objects . > build/fallback.log 2>&1 || (tail -20 build/fallback.log; exit 1)
 	grep -q "the compiled core could not be built" build/fallback.log
@@ -69,22 +77,37 @@ fallback: $(VENV)/build-tools
 
 dist: $(VENV)/build-tools
 	rm -rf dist
+	@echo "Building the source distribution and a wheel ..."
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m zipfile -l dist/*.whl
 
 clean:
 	rm -rf $(VENV) build dist wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+# Third-party packages are built, where need be, in environments of their own: their build tools are none of ours. The
+# project alone is built with the tools in .venv, so that a build after a change takes seconds.
 $(VENV)/build-tools:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja build
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slimsvm needs Python 3.11 or later: \
+	make PYTHON=python3.12, for example.")'
+	@echo "Installing build tools into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja build
+	@touch $@
 
-$(VENV)/installed: $(VENV)/build-tools $(SOURCES)
-	mkdir -p build
-	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation .
-	touch $@
+$(VENV)/dependencies: $(VENV)/build-tools pyproject.toml tools/requirements.py
+	@echo "Installing NumPy, SciPy and scikit-learn ..."
+	@$(BIN)/python tools/requirements.py > $(VENV)/requirements.txt
+	@$(PIP_INSTALL) -r $(VENV)/requirements.txt
+	@touch $@
 
-$(VENV)/installed-%: $(VENV)/installed
-	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation ".[$*]"
-	touch $@
+$(VENV)/installed: $(VENV)/dependencies $(SOURCES)
+	@echo "Building slimsvm$(if $(COMPILER), and its compiled core,: there is no C++ compiler so without its compiled core) ..."
+	@mkdir -p build
+	@$(PIP_INSTALL) --no-deps --no-build-isolation .
+	@touch $@
+
+$(VENV)/installed-%: $(VENV)/installed tools/requirements.py
+	@echo "Installing the packages for: $* ..."
+	@$(BIN)/python tools/requirements.py $* > $(VENV)/requirements-$*.txt
+	@$(PIP_INSTALL) -r $(VENV)/requirements-$*.txt
+	@touch $@

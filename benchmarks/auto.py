@@ -2,7 +2,7 @@
 
 At 20, 50, 100 and 200 vectors, up to half the parent's: test errors of compress(method="auto"), of each method that it
 may choose from, of Nystroem features and a LinearSVC, and of an SVC on a subsample of the data that leaves it about as
-many support vectors, all with the parent's C and γ. Rows go to auto.csv as they are made, and a run that was stopped
+many support vectors, all with the parent's C and γ. Rows go to auto.csv.gz as they are made, and a run that was stopped
 goes on; the tables and the verdicts go to auto.txt. See README.md in this folder.
 """
 
@@ -14,18 +14,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
+from lib.runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
 
 # isort: split
 
 import numpy as np
-from report import Target, target_lines
-from rivals import NYSTROEM, RIVALS, SUBSAMPLED, in_errors, nystroem, subsampled, wrong
-from sets import GENERATED, SETS, Sample, Set, chosen
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import slimsvm
+from lib.report import Target, target_lines
+from lib.rivals import NYSTROEM, RIVALS, SUBSAMPLED, in_errors, nystroem, subsampled, wrong
+from lib.sets import GENERATED, SETS, Sample, Set, chosen
 from tables import Row, read_csv
 
 SIZES = (20, 50, 100, 200)
@@ -39,7 +39,7 @@ CACHE = 1000  # MB that the SVC may hold of its kernel matrix
 def main() -> None:
     """Run what is missing, then tell."""
     options = argument_parser(__doc__, "auto").parse_args()
-    path = options.output / "auto.csv"
+    path = options.output / "auto.csv.gz"
     failed = 0
     if not options.draw:
         tasks = [

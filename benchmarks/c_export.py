@@ -20,15 +20,15 @@ from shutil import which
 from typing import Any
 
 import numpy as np
-from digits import Digits, small_digits, usps
-from problems import has_data, load
-from report import Target, report_targets
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import slimsvm
+from lib.digits import Digits, small_digits, usps
+from lib.problems import has_data, load
+from lib.report import Target, report_targets
 
 ROWS, THEIR_ROWS = 8, 2  # predictions that instructions are counted over
 HUGE = 2**22  # characters of C

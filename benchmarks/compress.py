@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from digits import Digits, small_digits, usps
-from problems import has_data
-from report import Target, introduce, report_targets, spread
-from scaling import BUDGET, GROWTH, MEMORY_SHARE, SIZES, SIZES_QUICK, WIDTH, Cost, costs, growth, header, line
 from sklearn.svm import SVC
 
 import slimsvm
+from lib.digits import Digits, small_digits, usps
+from lib.problems import has_data
+from lib.report import Target, introduce, report_targets, spread
+from lib.scaling import BUDGET, GROWTH, MEMORY_SHARE, SIZES, SIZES_QUICK, WIDTH, Cost, costs, growth, header, line
+from slimsvm.methods import ReducedSet
 
 DEFAULT = "auto"
 SOLVERS = (DEFAULT, "irprop", "merge", "select")
@@ -86,7 +87,7 @@ def compare(data: Digits, repeats: int) -> dict[str, list[Round]]:
 
 
 def compressor(parents: list[Any], solver: Any, seed: int) -> Callable[[int], Any]:
-    return lambda c: slimsvm.compress(parents[c], n_vectors=SHARE, solver=solver, random_state=seed)
+    return lambda c: slimsvm.compress(parents[c], n_vectors=SHARE, method=ReducedSet(solver=solver), random_state=seed)
 
 
 def timed_round(data: Digits, make: Callable[[int], Any]) -> tuple[list[Any], Round]:

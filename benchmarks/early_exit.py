@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from problems import has_data, load
-from report import Target, introduce, report_targets
 from sklearn.datasets import make_moons
-from timing import measure
 
 import slimsvm
+from lib.problems import has_data, load
+from lib.report import Target, introduce, report_targets
+from lib.timing import measure
 
 BATCH = 10_000
 SINGLES = 200  # samples that a timed call answers one by one

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from problems import has_data, load
-from report import Target, introduce, report_targets
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
+from lib.problems import has_data, load
+from lib.report import Target, introduce, report_targets
 from slimsvm import GrowingSVC
 
 PARAMETERS = {"C": 1.0, "gamma": 1 / 32}

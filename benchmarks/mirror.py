@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import Target, duration, introduce, report_targets
 
+from lib.report import Target, duration, introduce, report_targets
 from slimsvm import _core
 from slimsvm.kernels import Rbf
-from slimsvm.methods.mirror_points import Pairs, table
-from slimsvm.methods.programme import levels
+from slimsvm.methods.mirror.dynamic_programme import levels
+from slimsvm.methods.mirror.pairs import Pairs, table
 
 K, L, N, FEATURES = 500, 20, 2000, 16
 K_QUICK, N_QUICK = 100, 400

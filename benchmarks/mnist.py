@@ -17,16 +17,16 @@ from typing import Any
 
 import joblib
 import numpy as np
-from digits import small_digits
-from peers import INTELEX, SKLEARN, SLIMSVM, Predict, build_intelex, build_scikit_learn
-from problems import Problem, has_data
-from report import Target, duration, introduce, report_targets
-from rivals import mnist
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
-from timing import Timing, measure
 
 import slimsvm
+from lib.digits import small_digits
+from lib.peers import INTELEX, SKLEARN, SLIMSVM, Predict, build_intelex, build_scikit_learn
+from lib.problems import Problem, has_data
+from lib.report import Target, duration, introduce, report_targets
+from lib.rivals import mnist
+from lib.timing import Timing, measure
 
 MAX_LOSS = 0.005
 LEAST = {SKLEARN: 500.0, INTELEX: 20.0}  # times faster

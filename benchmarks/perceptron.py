@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from own_process import in_own_process, peak, reset_peak
-from problems import has_data, load
-from report import Target, introduce, report_targets
 from sklearn.svm import SVC
 
+from lib.own_process import in_own_process, peak, reset_peak
+from lib.problems import has_data, load
+from lib.report import Target, introduce, report_targets
 from slimsvm import PrunedPerceptronClassifier
 from slimsvm.kernels import Rbf
-from slimsvm.methods.hull_rows import HullRows
+from slimsvm.methods.perceptron.kernel_rows import HullRows
 from slimsvm.optim.hull import nearest_point
 
 UPDATES, SAMPLES = 10_000, 7_000

@@ -7,7 +7,6 @@ too. See README.md in this folder for what is measured and how.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 from collections.abc import Iterator
@@ -16,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, SLIMSVM, Predict, built
-from problems import Problem, problems
-from report import (
+from lib.origin import origin
+from lib.peers import PEERS, SLIMSVM, Predict, built
+from lib.problems import Problem, problems
+from lib.report import (
     FULL_BATCH,
     Row,
     Target,
@@ -31,8 +31,9 @@ from report import (
     table,
     targets,
 )
-from single import decision_overhead, extra_memory
-from timing import Limit, Timing, limit, measure
+from lib.single import decision_overhead, extra_memory
+from lib.timing import Limit, Timing, limit, measure
+from tables import write_csv
 
 PRECISIONS = ("float32", "float64")
 LARGE = (2048, 2048, 2048)  # a matrix product that BLAS is at its best on
@@ -124,10 +125,7 @@ def write(
 ) -> None:
     """The files asked for."""
     if options.csv and rows:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
-            writer.writeheader()
-            writer.writerows(asdict(row) for row in rows)
+        write_csv(options.csv, [asdict(row) | origin() for row in rows])
     if options.markdown and rows:
         options.markdown.write_text("\n".join(summary(rows, limits, overhead, memory)) + "\n", encoding="utf-8")
     if options.json:
@@ -135,7 +133,7 @@ def write(
             "package": SLIMSVM,
             "threads": options.threads,
             "limits": {precision: asdict(found) for precision, found in limits.items()},
-            "measurements": [asdict(row) for row in rows],
+            "measurements": [asdict(row) | origin() for row in rows],
             "decision_overhead": {precision: asdict(timing) for precision, timing in overhead.items()},
             "extra_memory_bytes": memory,
             "targets": [asdict(target) for target in reached],

@@ -16,18 +16,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
+from lib.runs import argument_parser, mean_and_error, publish, run_missing, states  # before NumPy: it sets the threads
 
 # isort: split
 
 import numpy as np
-from report import Target, target_lines
-from sets import FOLDS, GENERATED, SETS, Sample, Set, chosen
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import slimsvm
+from lib.report import Target, target_lines
+from lib.sets import FOLDS, GENERATED, SETS, Sample, Set, chosen
 from tables import Row, read_csv
 
 MAX_LOSS = 0.005
@@ -101,7 +101,7 @@ def warm_up() -> None:
     slimsvm.compress(SVC().fit(X, y), X, y, max_loss=MAX_LOSS, cv=2, random_state=0)
 
 
-def outcome(svc: SVC, small: slimsvm.SlimClassifier, sample: Sample) -> Row:
+def outcome(svc: SVC, small: slimsvm.estimator.SlimClassifier, sample: Sample) -> Row:
     """What was promised, and what became of it on the test part: the paired loss and its standard error."""
     parent = slimsvm.compress(svc)  # the same labels, sooner
     answers, expected = small.predict(sample.X_test), parent.predict(sample.X_test)

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from digits import Digits, small_digits, usps
-from own_process import in_own_process, peak, reset_peak
-from problems import has_data
-from report import Target, introduce, report_targets, spread
-from rivals import contest_targets, contests, covtype, mnist, nystroem, sparse_machine
 from sklearn.svm import SVC
 
 import slimsvm
+from lib.digits import Digits, small_digits, usps
+from lib.own_process import in_own_process, peak, reset_peak
+from lib.problems import has_data
+from lib.report import Target, introduce, report_targets, spread
+from lib.rivals import contest_targets, contests, covtype, mnist, nystroem, sparse_machine
 
 PARTS = ("usps", "mnist", "scale", "rivals")
 SHARE = 0.1

@@ -7,7 +7,7 @@
 namespace slim {
 namespace {
 
-constexpr Index kColumns = 16;  // of a thread's block
+constexpr Index kColumns = 16;  // in the block of a thread
 
 struct Work {
     const float* a;

@@ -1,12 +1,12 @@
-// The search for a combination of classifiers: how often a sum of two rows is positive.
+// Counts how often the sum of two rows is positive, for the search for mirror points.
 #pragma once
 
 #include "plan.h"
 
 namespace slim {
 
-// counts[r][c] = Σ_i weights[i] [a[r][i] + b[c][i] > 0] of a [rows][n] and b [columns][n]; weights are 1 where null. The
-// same bits for any number of threads.
+// counts[r][c] = Σ_i weights[i] [a[r][i] + b[c][i] > 0] for a [rows][n] and b [columns][n]; all weights are 1 if null.
+// The result has the same bits for any number of threads.
 void agreement(const float* a, Index rows, const float* b, Index columns, Index n, const float* weights, double* counts,
                int threads);
 

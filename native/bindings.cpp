@@ -1,4 +1,4 @@
-// The Python face of the core: arrays in, arrays out. The only file that knows Python.
+// The Python bindings of the core. No other file uses Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -29,7 +29,7 @@ using Columns = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
 using Data = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
-constexpr Index kShortWork = 20000;  // multiplications that take less time than giving up the lock and taking it back
+constexpr Index kShortWork = 20000;  // multiplications that take less time than releasing and acquiring the lock
 
 void require(bool condition, const char* sentence) {
     if (!condition) throw std::invalid_argument(sentence);
@@ -206,7 +206,7 @@ private:
     Index d_, width_, row_work_;
 };
 
-// The rows of a kernel matrix, of the plan's own points; X are these points, dense or as the three parts of a CSR matrix.
+// The rows of the kernel matrix of the plan's points. X holds these points, dense or as the three parts of a CSR matrix.
 std::shared_ptr<slim::HullRows> hull_rows(const Plan& plan, const Data& x, std::optional<Columns> columns,
                                           std::optional<Indices> starts, const Doubles& ridge, Index cache_bytes) {
     const Index n = static_cast<Index>(ridge.size());
@@ -286,7 +286,7 @@ void agreement(const Floats& a, const Floats& b, const std::optional<Weights>& w
 }  // namespace
 
 NB_MODULE(_native, m) {
-    nb::set_leak_warnings(false);  // machines that live until the interpreter ends are no mistake
+    nb::set_leak_warnings(false);  // machines may live until the interpreter ends
     m.doc() = "The compiled core of slimsvm; used through slimsvm._core only.";
     m.attr("instruction_set") = slim::best_instruction_set().name;
     m.def("exp2_seconds", &slim::exp2_seconds, "in_float"_a, "repeats"_a);

@@ -1,4 +1,4 @@
-// An array aligned to a cache line; a large one may ask for huge pages.
+// An array aligned to a cache line; large arrays can ask for huge pages.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ template <class T>
 class Buffer {
 public:
     Buffer() = default;
-    // `huge`: where the system has huge pages, of which touching one costs less than all its small ones.
+    // `huge` asks for huge pages, if the system has them: touching one is faster than touching many small pages.
     explicit Buffer(std::ptrdiff_t n, bool zero = false, bool huge = false) {
         if (n == 0) return;
         constexpr std::size_t page = 2 << 20;
@@ -33,7 +33,7 @@ public:
 #endif
         if (!data_) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (line == page) madvise(data_, bytes, MADV_HUGEPAGE);  // advice only: where it fails, pages are small
+        if (line == page) madvise(data_, bytes, MADV_HUGEPAGE);  // only advice: if it fails, pages are small
 #endif
         if (zero)
             for (std::ptrdiff_t i = 0; i < n; ++i) data_[i] = T(0);

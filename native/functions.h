@@ -8,8 +8,8 @@
 namespace {
 
 // 2^u = 2^k · P(u − k), k the nearest integer; P is the minimax polynomial of relative error 1.9e-9 (float, degree 6)
-// or 3.1e-18 (double, degree 11) on [−1/2, 1/2]. Arguments are raised to `least`, one below the smallest normal exponent:
-// there P is exactly 1, whose exponent then becomes zero, so that all that underflows is exactly 0.
+// or 3.1e-18 (double, degree 11) on [−1/2, 1/2]. Arguments are raised to at least `least`, one below the smallest normal
+// exponent. P is exactly 1 there and its exponent becomes zero, so that every underflow gives exactly 0.
 template <class T>
 struct Exp2Table;
 
@@ -33,7 +33,7 @@ struct Exp2Table<double> {
 constexpr float Exp2Table<float>::polynomial[];
 constexpr double Exp2Table<double>::polynomial[];
 
-// u = k + r, and Q with P(r) = 1 + r Q(r).
+// Splits u = k + r, and computes Q with P(r) = 1 + r Q(r).
 template <class T>
 struct Exp2Parts {
     using Table = Exp2Table<T>;
@@ -48,7 +48,7 @@ struct Exp2Parts {
         for (int i = 1; i < Table::degree; ++i) q = q * r + splat<T>(Table::polynomial[i]);
     }
 
-    // 2^k · value, for a value whose exponent leaves room.
+    // 2^k · value, for values whose exponent does not overflow.
     SLIM_INLINE Vec<T> times_power(Vec<T> value) const {
         using Integer = typename Simd<T>::Integer;
         return bits<Vec<T>>(bits<Integer>(value) + (bits<Integer>(shifted) << Table::mantissa));
@@ -61,7 +61,7 @@ inline Vec<T> exp2_vector(Vec<T> u) {
     return parts.times_power(parts.q * parts.r + splat<T>(1));
 }
 
-// 2^u − 1 to its last digits where u is near 0: 2^k r Q(r) + (2^k − 1).
+// 2^u − 1, accurate also if u is near 0: 2^k r Q(r) + (2^k − 1).
 template <class T>
 inline Vec<T> exp2_less_one(Vec<T> u) {
     const Exp2Parts<T> parts(u);
@@ -106,12 +106,12 @@ struct RealPower {
     }
 };
 
-// tanh(t) with u = 2 log2(e) t: 1 − 2/(2^u + 1). Its error is absolute, which is what a sum of such values needs.
+// tanh(t) with u = 2 log2(e) t: 1 − 2/(2^u + 1). Its absolute error is small, which is enough for a sum of values.
 template <class T>
 struct Tanh {
     explicit Tanh(double) {}
     Vec<T> operator()(Vec<T> u) const {
-        u = splat<T>(0) - larger(splat<T>(0) - u, splat<T>(-64));  // beyond it tanh is 1; 2^u must not overflow
+        u = splat<T>(0) - larger(splat<T>(0) - u, splat<T>(-64));  // above it tanh is 1; 2^u must not overflow
         return splat<T>(1) - splat<T>(2) / (exp2_vector<T>(u) + splat<T>(1));
     }
 };

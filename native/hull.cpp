@@ -40,14 +40,14 @@ void HullRows::compute(const Index* rows, Index count) {
     }
 }
 
-// The row of a slot; slots are first used in their order.
+// The row of a slot. Slots are used in order at first.
 double* HullRows::at(Index slot) {
     if (slot == static_cast<Index>(slabs_.size()) * slab_rows_)
         slabs_.emplace_back(std::min(slab_rows_, capacity_ - slot) * n_, false, true);
     return slabs_[slot / slab_rows_].get() + slot % slab_rows_ * n_;
 }
 
-// A slot at the front of the list that now belongs to row i.
+// Assigns a slot to row i, at the front of the list.
 Index HullRows::slot_for(Index i) {
     Index slot = static_cast<Index>(owner_.size());
     if (slot < capacity_) {
@@ -175,7 +175,7 @@ void Hull::move(Move step) {
     }
 }
 
-// Row l; where it must be computed, so are those of the next smallest margins, which are likely to be wanted soon.
+// Row l. If it must be computed, the rows of the next smallest margins are computed too: they will be needed soon.
 const double* Hull::fetch(Index l) {
     if (rows_->holds(l) || !rows_->is_roomy()) return rows_->row(l);
     Index wanted[HullRows::kTogether] = {l};

@@ -1,4 +1,4 @@
-// The affine map of the data before the kernel.
+// The affine map that is applied to the data before the kernel.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace slim {
 
-// x → A (x − a) + c, or nothing.
+// x → A (x − a) + c, or the identity.
 class Map {
 public:
     explicit Map(const Description& machine) : d_(machine.d), p_(machine.p), diagonal_(machine.diagonal) {
@@ -23,7 +23,7 @@ public:
     bool is_there() const { return !shift_.empty(); }
     Index width_in() const { return d_; }
 
-    // In double, whatever the precision of the rest: a shift may cancel most digits of x.
+    // Always in double, because a shift may cancel most digits of x.
     template <class X, class T>
     void apply(const X* x, T* y, double* sum) const {
         if (diagonal_) {

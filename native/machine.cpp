@@ -18,13 +18,13 @@
 namespace slim {
 namespace {
 
-constexpr Index kBlockBytes = 512 << 10;  // of packed rows: they stay in the second-level cache while panels pass
+constexpr Index kBlockBytes = 512 << 10;  // of packed rows: they stay in the second-level cache while all panels are read
 constexpr Index kBlockRows = 240;
 constexpr Index kLaneBlockRows = 240;
-constexpr Index kFewestLanes = 16;  // rows below which a row per lane leaves too many lanes empty
+constexpr Index kFewestLanes = 16;  // with fewer rows, one row per lane would leave too many lanes empty
 constexpr Index kLaneBytes = 256 << 10;  // of the head's sums of a block of rows
 
-// Without a branch per number: x − x is zero unless x is not finite. Several sums, because one waits for itself.
+// Without a branch per number: x − x is zero if x is finite. Several sums, because each addition waits for the last one.
 template <class T>
 bool all_finite(const T* x, Index n) {
     constexpr Index several = 16;
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    // The outputs of a row.
+    // The number of outputs of a row.
     Index width() const { return stages_ ? stages_->width() : plan_.q > 0 ? plan_.blocks * plan_.q : plan_.m; }
 
     // --- rows ---------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ private:
         using Value = X;
         const DenseRows& rows;
         Index size() const { return rows.n; }
-        // Row r, [d]; `space` holds a row that is not there as such.
+        // Row r, [d]; it is written to `space` if it is not stored as a dense row.
         const X* row(Index r, Index d, X*) const { return static_cast<const X*>(rows.data) + r * d; }
     };
 
@@ -116,7 +116,7 @@ private:
         return sparse_rows<X>(CsrEntries<X>{rows, map_.width_in()}, rows.n, out, threads);
     }
 
-    // What the sums of n rows are added to.
+    // Initialises the sums of n rows.
     void start(double* sums, Index n) const {
         const Index width = static_cast<Index>(start_.size());
         if (width == 1) return std::fill(sums, sums + n, start_[0]);
@@ -124,7 +124,7 @@ private:
             for (Index i = 0; i < width; ++i) sums[r * width + i] = start_[i];
     }
 
-    // Rows of a block: what fits into cache, for every thread a share, in whole tiles or groups of lanes.
+    // The number of rows in a block: it fits into cache, gives every thread a share, and has whole tiles or lane groups.
     Index block_rows(Index n, bool in_lanes, int threads) const {
         if (n == 1) return 1;
         const Index unit = in_lanes ? kernels<T>().lane_rows : kernels<T>().tile_rows;
@@ -236,13 +236,13 @@ private:
         }
     };
 
-    // Whether the data can be read where they are.
+    // Whether the data can be read in place.
     template <class Source>
     bool passes() const {
         return std::is_same<Source, DenseSource<T>>::value && !map_.is_there();
     }
 
-    // Rows [n][p] in this precision, mapped; the data itself where it is that already.
+    // Mapped rows [n][p] in this precision; the data itself if nothing must be converted.
     template <class Source, class State>
     const T* row_block(const Source& source, Index begin, Index n, State& state) const {
         using X = typename Source::Value;
@@ -272,7 +272,7 @@ private:
         return flagged;
     }
 
-    // One row, read where it is, by stages.
+    // One row, read in place, with early exit.
     template <class Source>
     Index alone(const Source& source, double* out) const {
         if constexpr (std::is_same<Source, DenseSource<T>>::value)
@@ -282,7 +282,7 @@ private:
 
     // --- sparse rows --------------------------------------------------------------------------------------------
 
-    // Fills values and columns with row r and returns how many there are.
+    // Fills values and columns with row r, and returns their number.
     template <class X>
     struct CsrEntries {
         const CsrRows& rows;

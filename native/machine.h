@@ -9,19 +9,19 @@
 
 namespace slim {
 
-// Early exit; see stages.h. All is there or, with n = 0, nothing.
+// Early exit; see stages.h. With n = 0 there is none.
 struct StageDescription {
     Index n;                 // stages
     Index q;                 // outputs
-    const Index* sizes;      // [n], the points of each stage; they rise, and the last is m
+    const Index* sizes;      // [n], the number of points of each stage, increasing; the last is m
     const double* coef;      // [m][n q], zero beyond a stage's points
     const double* intercept;  // [n q]
-    const double* upper;     // [n − 1], of several outputs the lead
+    const double* upper;     // [n − 1]; with several outputs, the lead
     const double* lower;     // [n − 1], or null with several outputs
-    bool counts;             // kernel evaluations are wanted, not scores
+    bool counts;             // whether to return kernel evaluations instead of scores
 };
 
-// What a machine is, as the caller has it; nothing here is kept after construction.
+// The description of a machine by the caller; only needed during construction.
 struct Description {
     std::string kernel;  // "rbf", "laplacian", "poly", "linear" or "sigmoid"
     double coef0;
@@ -32,13 +32,13 @@ struct Description {
     const Index* columns;
     const Index* starts;     // [m + 1]
     const double* gammas;    // [m]
-    Index q;                 // coefficients per point; 0: kernel values are wanted
+    Index q;                 // coefficients per point; 0: return kernel values
     const double* coef;      // [m][q]
-    Index sites = 0;             // of a head of distances, which has coef [sites][q] and one block; 0: a head of kernel values
+    Index sites = 0;             // of a mirror head, which has coef [sites][q] and one block; 0 for other heads
     const Index* site_points;    // [sites]
     const double* site_scales;   // [sites], β
-    const double* site_squares;  // [sites], (1 − β)² where k(x, x) = 1, else β² k(z, z)
-    const double* start;     // [G q], or [m] without coefficients: what the outputs start from; null: zero
+    const double* site_squares;  // [sites], (1 − β)² if k(x, x) = 1, else β² k(z, z)
+    const double* start;     // [G q], or [m] without coefficients: added to the outputs; null: zero
     Index blocks;            // G
     const Index* block_sizes;  // [G]
     Index d;                 // features of the data; p unless there is a matrix map
@@ -46,7 +46,7 @@ struct Description {
     const double* scale;     // [d] if diagonal, else [p][d]
     const double* offset;    // [p]
     bool diagonal;
-    bool sparse_rows;        // rows will come in CSR form: do not centre
+    bool sparse_rows;        // rows are in CSR form, so they are not centred
     StageDescription stages;  // with these, q is 0 and the outputs are [n][stages.q], or [n][1] counts
 };
 
@@ -67,11 +67,11 @@ struct CsrRows {
 class Machine {
 public:
     virtual ~Machine() = default;
-    // out is [n][G][q], or [n][m] kernel values. Rows with a NaN or an infinity, or whose squares or outputs overflow, get
-    // a NaN as their first output; their number is returned. Throws std::invalid_argument for a malformed CSR matrix.
+    // Fills out, [n][G][q] or [n][m] kernel values. Rows with NaN or infinity, or whose squares or outputs overflow, get
+    // NaN as their first output; returns their number. Throws std::invalid_argument for a malformed CSR matrix.
     virtual Index run(const DenseRows& rows, double* out, int threads) const = 0;
     virtual Index run(const CsrRows& rows, double* out, int threads) const = 0;
-    // Kernel values [n][m] in the machine's own precision.
+    // Fills out with kernel values [n][m] in the precision of the machine.
     virtual Index values(const DenseRows& rows, void* out, int threads) const = 0;
     virtual bool is_float() const = 0;
 };

@@ -1,4 +1,4 @@
-// From a machine's description to the arrays that the instruction-set kernels read (plan.h).
+// Turns the description of a machine into the arrays that the instruction-set kernels read (plan.h).
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace slim {
 
 constexpr double kLog2e = 1.4426950408889634074;
-constexpr Index kFewFeatures = 4;  // up to which rows go in lanes
+constexpr Index kFewFeatures = 4;  // most features for which rows are stored in lanes
 
-// ‖x‖² + ‖z‖² − 2 x·z loses digits as γ‖z‖² grows, and so does ‖x‖₁ + ‖z‖₁ − … of sparse rows; above these bounds
-// differences are taken instead. The error of a kernel value stays below about 4e-6 in float and 1e-11 in double.
+// ‖x‖² + ‖z‖² − 2 x·z loses digits as γ‖z‖² grows, and so does ‖x‖₁ + ‖z‖₁ − … for sparse rows. Above these bounds,
+// differences are used instead. The error of a kernel value stays below about 4e-6 in float and 1e-11 in double.
 template <class T>
 constexpr double kLargestExponent = std::is_same<T, float>::value ? 16.0 : 1e4;
 
-constexpr double kFarthest = 16;  // times as far a single point of many may be
+constexpr double kFarthest = 16;  // a single point may be this many times as far
 
 template <class T>
 const Kernels<T>& kernels();
@@ -30,7 +30,7 @@ inline const Kernels<float>& kernels<float>() { return best_instruction_set().f3
 template <>
 inline const Kernels<double>& kernels<double>() { return best_instruction_set().f64; }
 
-// The owner of a plan's arrays. The points are dense, in panels, or sparse, in an inverted index.
+// Owns the arrays of a plan. Dense points are stored in panels, sparse points in an inverted index.
 template <class T>
 class Packing {
 public:
@@ -56,10 +56,10 @@ public:
 
     const Packed<T>& plan() const { return plan_; }
     bool has_panels() const { return has_points_; }
-    // Whether rows in CSR form go in as they are; else they are made dense, block by block.
+    // Whether CSR rows are used directly; otherwise they are made dense, block by block.
     bool takes_sparse_rows() const { return takes_sparse_rows_; }
 
-    // u[slots] of a sparse row against sparse points: what Kernels::sparse_arguments is for panels.
+    // u[slots] of a sparse row and sparse points; Kernels::sparse_arguments does the same for panels.
     void inverted_arguments(const SparseRow<T>& row, T* u) const {
         const bool distance = plan_.form == Form::manhattan;
         T size = 0;
@@ -118,8 +118,8 @@ private:
         return sum;
     }
 
-    // Whether exponents are small enough for sums instead of differences: those of all points or, as an error counts
-    // times its coefficient, the mean exponent of every output.
+    // Whether exponents are small enough for sums instead of differences. With coefficients, the mean exponent of every
+    // output counts, because an error is multiplied by its coefficient; otherwise the exponents of all points.
     bool is_tame(const Description& machine) const {
         if (machine.kernel != "rbf" && machine.kernel != "laplacian") return true;
         const Index q = std::max<Index>(1, plan_.q), blocks = std::max<Index>(1, plan_.blocks);
@@ -146,12 +146,12 @@ private:
     void choose_form(const Description& machine) {
         plan_.form = Form::dot;
         if (machine.kernel == "laplacian") plan_.form = Form::manhattan;
-        // Distances in feature space are as accurate as those between x and z: near 0 they need differences.
+        // Distances in feature space are only as accurate as those between x and z, so near 0 they need differences.
         const bool differences = machine.sites > 0 || (has_points_ && !is_tame(machine));
         if (machine.kernel == "rbf" && differences) plan_.form = Form::square;
     }
 
-    // Slots: each block of the head begins with a new vector.
+    // Assigns slots: each block of the head starts with a new vector.
     void place_points(const Description& machine) {
         const int W = kernels<T>().lanes;
         slot_.resize(static_cast<std::size_t>(plan_.m));
@@ -179,7 +179,7 @@ private:
         }
     }
 
-    // The sites of a head of distances: the i-th of every point lies in the i-th layer of its vector.
+    // The sites of a mirror head: the i-th site of every point is in the i-th layer of its vector.
     void place_sites(const Description& machine) {
         const int W = kernels<T>().lanes;
         std::vector<Index> depth(static_cast<std::size_t>(plan_.m), 0);
@@ -211,7 +211,7 @@ private:
         plan_.own_bias = bias_[slot_[0]];
     }
 
-    // Bias and gain of one point.
+    // Sets the bias and gain of one point.
     void place_numbers(const Description& machine, Index j) {
         const double gamma = machine.gammas[j];
         double bias = 0, gain = 0;
@@ -239,7 +239,7 @@ private:
         return sum;
     }
 
-    // What the coordinates of point j are multiplied with beforehand.
+    // The factor by which the coordinates of point j are multiplied in advance.
     double factor(const Description& machine, Index j) const {
         const double gamma = machine.gammas[j];
         if (plan_.form != Form::dot) return 1;
@@ -276,7 +276,7 @@ private:
         }
     }
 
-    // Sparse points as an inverted index: for each feature in use, the slots and values of the points that have it.
+    // Stores sparse points as an inverted index: for each feature in use, the slots and values of its points.
     void invert(const Description& machine) {
         const Index stored = machine.starts[plan_.m];
         feature_.assign(machine.columns, machine.columns + stored);

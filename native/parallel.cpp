@@ -1,4 +1,4 @@
-// A pool of threads that sleep between calls: waking one costs a fifth of starting one.
+// A pool of threads that sleep between calls: waking a thread takes a fifth of the time of starting one.
 #include "parallel.h"
 
 #include <condition_variable>
@@ -30,7 +30,7 @@ public:
             const std::lock_guard<std::mutex> guard(lock_);
             withdraw(&job);
         }
-        // Others finish within a block's time of each other: a moment of patience is cheaper than sleep.
+        // The others finish within the time of one block, so waiting a moment is cheaper than sleeping.
         for (int i = 0; i < kPatience && job.inside.load() > 0; ++i) std::this_thread::yield();
         std::unique_lock<std::mutex> guard(lock_);
         done_.wait(guard, [&job] { return job.inside.load() == 0; });
@@ -39,8 +39,8 @@ public:
 private:
     struct Job {
         const std::function<void()>* task;
-        int open;                 // helpers it may still get
-        std::atomic<int> inside;  // helpers at work on it
+        int open;                 // helpers that may still join
+        std::atomic<int> inside;  // helpers working on it
     };
 
     // The pool lives as long as the process, so its threads are never joined.
@@ -48,7 +48,7 @@ private:
         try {
             for (; threads_ < helpers; ++threads_) std::thread([this] { serve(); }).detach();
         } catch (const std::system_error&) {
-            // no more threads to be had: those there are, and the caller, do the work
+            // no more threads available: the existing ones and the caller do the work
         }
     }
 
@@ -81,7 +81,7 @@ std::atomic<Pool*> the_pool{nullptr};
 
 Pool& pool() {
 #if !defined(_WIN32)
-    // A child process has no threads but its own: it forgets the pool, and makes one when it needs it.
+    // A forked child has only its own thread: it drops the pool, and creates a new one when it needs it.
     static const int watched = pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); });
     (void)watched;
 #endif

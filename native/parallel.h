@@ -1,4 +1,4 @@
-// Work over a range, on several threads.
+// Loops over a range on several threads.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace slim {
 
-// Runs task() on this thread and on up to `helpers` others at the same time, and returns when none of them is in it any
-// more. Helpers that have not begun when this thread is done are not waited for. task must not throw.
+// Runs task() on this thread and on up to `helpers` others at the same time, and returns when all of them have finished.
+// Helpers that have not started when this thread finishes are not waited for. task must not throw.
 void run_together(int helpers, const std::function<void()>& task);
 
-// Calls work(state, begin, end) for blocks of [0, n), taken in turn by the given number of threads, each with a state of
-// its own from work.state(). The first exception of any of them is thrown again here.
+// Calls work(state, begin, end) for blocks of [0, n), which the given number of threads take in turn, each with its own
+// work.state(). Rethrows the first exception of any thread.
 template <class Work>
 void in_blocks(Index n, Index block, int threads, const Work& work) {
     std::atomic<Index> next{0};

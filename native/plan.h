@@ -1,8 +1,8 @@
-// A machine packed for evaluation: what the instruction-set kernels (native/isa) read, and nothing else.
+// A machine packed for evaluation, as the instruction-set kernels (native/isa) read it.
 //
 // Symbols: n rows, p features, m points, W lanes of a vector, G blocks of the head, q coefficients per point.
-// The points lie in *slots*: every block of the head is padded to whole vectors of W slots. Vectors lie in pairs, the
-// panels, feature by feature: panels[panel][feature][2 W]; a last vector without a partner makes a panel of W.
+// The points are stored in *slots*: every block of the head is padded to whole vectors of W slots. Pairs of vectors form
+// panels, stored feature by feature: panels[panel][feature][2 W]. A last vector without a partner is a panel of W.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace slim {
 
 using Index = std::int64_t;
 
-// How u, the kernel function's argument, is made of a row x and a point z.
+// How u, the argument of the kernel function, is computed from a row x and a point z.
 enum class Form {
-    dot,        // u = x·z′ + gain ‖x‖² + bias, the points scaled beforehand
+    dot,        // u = x·z′ + gain ‖x‖² + bias, with points scaled in advance
     square,     // u = gain · Σ (x − z)²
     manhattan,  // u = gain · Σ |x − z|
 };
@@ -29,26 +29,26 @@ struct Packed {
     Index p;              // features
     Index m;              // points
     Index vectors;        // of W slots each
-    Index q;              // coefficients per point; 0: kernel values are wanted, not sums
+    Index q;              // coefficients per point; 0: kernel values instead of sums
     Index blocks;         // G
-    const T* centre;      // [p], taken from every row before it meets the points (which lack it already)
+    const T* centre;      // [p], subtracted from every row; it is already subtracted from the points
     const T* panels;      // as above
     const T* bias;        // [vectors W]
     const T* gain;        // [vectors W]
     const T* coef;        // [vectors][q][W], zero in padding
     const Index* block;   // [vectors], the head's block of each vector
-    // A head of distances has its sites in layers, vector by vector: a point is in as many as it has sites. Otherwise null.
-    const Index* layers;  // [vectors + 1], where the layers of each vector begin; coef is [layers][q][W] then
+    // A mirror head stores its sites in layers, vector by vector: a point is in one layer per site. Null for other heads.
+    const Index* layers;  // [vectors + 1], the first layer of each vector; coef is then [layers][q][W]
     const T* scale;       // [layers][W], −2β
     const T* square;      // [layers][W]: d² = scale · k + square + k(x, x), or scale · (k − 1) + square if k(x, x) is 1
-    T own_gain, own_bias;  // u of x against itself is own_gain ‖x‖² + own_bias
+    T own_gain, own_bias;  // u for k(x, x) is own_gain ‖x‖² + own_bias
     const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; with
                           // early exit, whatever the features, without coefficients; else null
 };
 
-// A block of rows as `pack` leaves it. In tiles of R rows, feature by feature: tile[feature][R]; tiles have `tile_rows`,
-// then 4, then 1 rows, and the one that starts at row r lies at packed + r p. Or in lanes, [p][n rounded up to
-// `lane_rows`], which `sums` takes where the plan has `few`.
+// A block of rows, packed by `pack`. Either in tiles of R rows, feature by feature: tile[feature][R]; tiles have
+// `tile_rows`, then 4, then 1 rows, and the tile that starts at row r is at packed + r p. Or in lanes, [p][n rounded up
+// to `lane_rows`], which `sums` reads if the plan has `few`.
 template <class T>
 struct Rows {
     const T* packed;
@@ -66,7 +66,7 @@ struct SparseRow {
     T norm;
 };
 
-// The kernels of one instruction set. `sums` is [n][G][q] and is added to; `values` is [n][m].
+// The kernels of one instruction set. They add to `sums` [n][G][q], and write `values` [n][m].
 template <class T>
 struct Kernels {
     int lanes;      // W
@@ -75,11 +75,11 @@ struct Kernels {
     void (*sums)(const Packed<T>&, const Rows<T>&, T* scratch, double* sums);
     void (*values)(const Packed<T>&, const Rows<T>&, T* scratch, T* values);
     void (*wide_values)(const Packed<T>&, const Rows<T>&, T* scratch, double* values);
-    // One sparse row's sums over features against panels, into u[vectors W].
+    // Writes the sums over features of one sparse row and all panels to u[vectors W].
     void (*sparse_arguments)(const Packed<T>&, const SparseRow<T>&, T* u);
-    // The rest of the way for one row: sums, or values where the plan has no head.
+    // Computes the sums of one row from its arguments, or values if the plan has no head.
     void (*finish)(const Packed<T>&, const T* u, T* scratch, double* out);
-    // Row-major rows [n][p] to the layout that `sums` and `values` read; writes the norms too.
+    // Packs row-major rows [n][p] for `sums` and `values`, and writes their norms.
     void (*pack)(const Packed<T>&, const T* rows, Index n, bool in_lanes, T* packed, T* norms);
     // 2^u over an array, in place: the speed of the exponential alone.
     void (*exp2_array)(T* values, Index n);
@@ -113,7 +113,7 @@ struct InstructionSet {
     const char* name;
     Kernels<float> f32;
     Kernels<double> f64;
-    // Moves the margins D [n]; the place of the smallest, the first of equals.
+    // Updates the margins D [n], and returns the position of the smallest, the first of equals.
     Index (*move)(const Move&, double* margins, Index n);
     Agreement agreement;
 };
@@ -124,7 +124,8 @@ extern const InstructionSet avx2;
 extern const InstructionSet avx512;
 #endif
 
-// The best instruction set that this processor has; SLIMSVM_INSTRUCTION_SET names another one.
+// The best instruction set of this processor, or the one named in SLIMSVM_INSTRUCTION_SET. If the name is unknown or the
+// processor lacks it, the result is baseline; `_core.py` compares the names and raises an error.
 const InstructionSet& best_instruction_set();
 
 }  // namespace slim

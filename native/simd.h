@@ -1,7 +1,7 @@
 // Vectors of the instruction set that this translation unit is compiled for.
 //
-// Included only by native/isa/*.cpp, each of which is built with its own flags, so everything here has internal
-// linkage: an inline function shared between two of them could be taken from the wrong one by the linker.
+// Included only by native/isa/*.cpp, each of which is built with its own flags. Everything here has internal linkage,
+// because the linker could otherwise use an inline function of the wrong instruction set.
 #pragma once
 
 #include <cmath>
@@ -111,7 +111,7 @@ inline void store(T* p, Vec<T> v) {
     std::memcpy(p, &v, sizeof v);
 }
 
-// Asks for the cache line of p, which need not be a valid address.
+// Prefetches the cache line of p, which need not be a valid address.
 inline void prefetch(const void* p) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(p);
@@ -139,7 +139,7 @@ inline To bits(From from) {
     return to;
 }
 
-// max(a, b) lane by lane: one instruction, which compilers miss because of NaN.
+// max(a, b) lane by lane, as one instruction, which compilers do not use by themselves because of NaN.
 #if defined(__AVX512F__)
 inline FloatVector larger(FloatVector a, FloatVector b) {
     return bits<FloatVector>(_mm512_max_ps(bits<__m512>(a), bits<__m512>(b)));
@@ -204,7 +204,7 @@ inline Int32Vector count_positive(Int32Vector count, FloatVector a) {
     const __m512i old = bits<__m512i>(count);
     return bits<Int32Vector>(_mm512_mask_sub_epi32(old, above, old, _mm512_set1_epi32(-1)));
 #elif defined(__GNUC__) || defined(__clang__)
-    return count - (a > FloatVector{});  // a comparison is −1 where it holds
+    return count - (a > FloatVector{});  // a true comparison is −1
 #else
     for (int i = 0; i < Simd<float>::W; ++i) count[i] += a[i] > 0 ? 1 : 0;
     return count;
@@ -229,7 +229,7 @@ inline Vec<T> absolute(Vec<T> a) {
     return larger(a, splat<T>(0) - a);
 }
 
-// Sum of the lanes, in a fixed order: halves onto halves.
+// The sum of the lanes, in a fixed order: one half is added to the other, repeatedly.
 template <class T>
 inline T lane_sum(Vec<T> v) {
     T lane[Simd<T>::W];

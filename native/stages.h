@@ -1,9 +1,10 @@
-// Early exit: rows pass from stage to stage, each with more points, until a stage is sure of its answer.
+// Early exit: rows pass from stage to stage, each with more points, until a stage decides.
 //
-// Stage s has sums of its own over the first sizes[s] points. With one output it decides where the score is above `upper`
-// or below `lower`, with several where the best score leads the second by more than `upper`; the last stage decides all
-// that is left. Kernel values are computed once and kept. Rows go in lanes and move up as others leave. A row alone, and a
-// sparse one, meets points in *steps* of whole vectors: those that share a vector with the last of a stage cost nothing.
+// Stage s has its own sums over the first sizes[s] points. With one output it decides if the score is above `upper` or
+// below `lower`; with several, if the best score leads the second best by more than `upper`. The last stage decides the
+// rest. Kernel values are computed once and kept. Rows are stored in lanes; when some are decided, the others move up. A
+// single row, or a sparse one, is evaluated in *steps* of whole vectors of points: points in the last vector of a stage
+// cost nothing extra.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace slim {
 template <class T>
 class Stages {
 public:
-    // What a thread needs for a block of rows.
+    // The working memory of a thread for a block of rows.
     struct State {
         Buffer<T> packed, norms, kept, scores;
         Buffer<std::int32_t> place;
@@ -38,17 +39,17 @@ public:
     }
 
     Index width() const { return counts_ ? 1 : q_; }
-    // Rows of a block such that the values kept of them stay in cache.
+    // The number of rows in a block, such that their kept values stay in cache.
     Index most_rows() const { return kKeptBytes / (slots() * static_cast<Index>(sizeof(T)) + 1); }
 
-    // For n rows in lanes, which are rounded up to whole groups.
+    // Allocates for n rows in lanes, rounded up to whole groups.
     State state(Index n) const {
         const Index unit = kernels<T>().lane_rows, wide = (n + unit - 1) / unit * unit;
         return {Buffer<T>(wide * plan_.p), Buffer<T>(wide), Buffer<T>(wide * slots()), Buffer<T>(wide * q_),
                 Buffer<std::int32_t>(wide), Buffer<std::uint64_t>(words(wide)), Buffer<std::uint64_t>(words(wide))};
     }
 
-    // Rows [n][p] to out[n][width]; those that are not finite, or whose scores are not, start with a NaN and are counted.
+    // Evaluates rows [n][p] to out[n][width]. Rows or scores that are not finite give NaN first; returns their number.
     Index run(State& state, const T* rows, Index n, double* out) const {
         const Index unit = kernels<T>().lane_rows, stride = (n + unit - 1) / unit * unit;
         T *packed = state.packed.get(), *norms = state.norms.get(), *kept = state.kept.get();
@@ -58,7 +59,7 @@ public:
         for (std::size_t s = 0; s < stages_.size() && left > 0; ++s) {
             const Stage& stage = stages_[s];
             waste += (lanes - left) * (stage.size - from) * (plan_.p + kFunction);
-            if (waste > lanes * (plan_.p + from) * kMove) {  // idle lanes have cost as much as it takes to move up
+            if (waste > lanes * (plan_.p + from) * kMove) {  // idle lanes have cost as much as moving rows up
                 move_up(state, from, stride, lanes);
                 lanes = (left + unit - 1) / unit * unit;
                 waste = 0;
@@ -80,7 +81,7 @@ public:
         return bad;
     }
 
-    // One row x[p], by wider steps: a row alone waits for its arithmetic, not for its share of the processor.
+    // One row x[p], in wider steps: a single row is limited by the latency of its arithmetic, not by throughput.
     Index run_one(const T* x, double* out) const {
         constexpr Index line = 64 / static_cast<Index>(sizeof(T));
         const auto room = [](Index n) { return (n + line - 1) / line * line; };
@@ -103,7 +104,7 @@ public:
         return 0;
     }
 
-    // One row in coordinate form, against sparse points.
+    // One row in coordinate form, with sparse points.
     Index run_sparse(const SparseRow<T>& row, double* out) const {
         if (!std::isfinite(row.norm)) return give_up(out);
         Buffer<T> kept(slots()), u(slots()), scratch(kernels<T>().scratch(1, 0)), scores(q_);
@@ -124,21 +125,21 @@ public:
 private:
     static constexpr Index kKeptBytes = 256 << 10;
     static constexpr std::size_t kOnStack = 32 << 10;
-    static constexpr Index kViewVectors = 4;  // of points that a row alone meets at a time
-    // Rough costs of a lane, in multiply-adds: of the kernel function, and of moving a number up.
+    static constexpr Index kViewVectors = 4;  // of points that a single row is evaluated with at a time
+    // Rough costs per lane, in multiply-adds: of the kernel function, and of moving a number up.
     static constexpr Index kFunction = 16, kMove = 24 / static_cast<Index>(sizeof(T));
 
     struct Stage {
         Index size, vectors;   // points, and vectors that hold them
-        Index coef;            // where coef[q][vectors W] begins
+        Index coef;            // the start of coef[q][vectors W]
         double upper, lower;   // numbers of T, rounded outwards
-        double shift[2];       // what is taken off a score below, and above: a threshold beyond zero
+        double shift[2];       // subtracted from a score below, and above: a threshold on the other side of zero
         std::vector<T> intercept;
     };
     struct Step {
         std::unique_ptr<Packing<T>> packing;
         Index slot;        // of its first point
-        std::size_t end;   // the first stage that it is not enough for
+        std::size_t end;   // the first stage that needs more points
     };
     struct View {
         Packed<T> plan;
@@ -165,7 +166,7 @@ private:
         stages_.push_back(stage);
     }
 
-    // Of sparse points: steps end where stages do, at whole vectors.
+    // For sparse points, steps end with the stages, at whole vectors.
     void add_steps(const Description& machine) {
         Index from = 0;
         for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -230,7 +231,7 @@ private:
 #endif
     }
 
-    // Lane i begins with row i; rows that are not finite do not enter, and are counted.
+    // Puts row i in lane i. Rows that are not finite are left out; returns their number.
     Index enter(State& state, Index n, Index lanes, double* out) const {
         Index bad = 0;
         for (Index i = 0; i < lanes; ++i) state.place[i] = static_cast<std::int32_t>(i);
@@ -252,7 +253,7 @@ private:
             alive[v] = n >= 64 ? ~std::uint64_t(0) : n > 0 ? (std::uint64_t(1) << n) - 1 : 0;
     }
 
-    // Moves the rows that are left to the first lanes, with m values of each.
+    // Moves the remaining rows to the first lanes, with m values of each.
     void move_up(State& state, Index m, Index stride, Index lanes) const {
         std::uint64_t* alive = state.alive.get();
         kernels<T>().move_up(state.norms.get(), 1, stride, alive, lanes);
@@ -265,7 +266,7 @@ private:
         fill_lanes(alive, n, words(lanes));
     }
 
-    // Stage s for one row: its scores, and whether it decides.
+    // Computes the scores of stage s for one row, and returns whether it decides.
     bool decides(std::size_t s, const T* kept, T* scores) const {
         const Stage& stage = stages_[s];
         kernels<T>().stage_sums(kept, coef(s), stage.vectors, q_, scores);
@@ -281,13 +282,13 @@ private:
         return !(best - second <= stage.upper);
     }
 
-    // What the deciding stage gives out of scores that lie `step` apart, such that the sign is the answer; 1 if they are not
-    // finite.
+    // Writes the scores of the deciding stage, which are `step` apart, shifted so that the sign gives the prediction.
+    // Returns 1 if they are not finite.
     Index write(const Stage& stage, const T* scores, Index step, double* out) const {
         if (q_ == 1) {
             const double score = static_cast<double>(*scores);
             if (!(score - score == 0)) return give_up(out);
-            // Without a branch, which could not be foreseen.
+            // Without a branch, which would be unpredictable.
             *out = counts_ ? static_cast<double>(stage.size) : score - stage.shift[score > stage.upper];
             return 0;
         }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,14 +22,16 @@ import matplotlib as mpl
 import numpy as np
 from joblib import Parallel, delayed
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
 import shared_data
-from tables import Row, read_kept, without_repeats, write_csv
-from tables import read_csv as read_csv
+from lib.origin import origin
+from tables import Row, read_csv, write_csv
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-ROOT = Path(__file__).resolve().parents[1]
 STYLE = {
     "figure.dpi": 100,
     "savefig.dpi": 100,
@@ -96,7 +99,7 @@ def argument_parser(description: str | None, sets: Sequence[str]) -> argparse.Ar
     parser.add_argument("--only", type=names, default=list(sets), help="sets to run, with commas between them")
     parser.add_argument("--output", type=Path, help="folder of the results; by default the paper's own")
     parser.add_argument("--jobs", type=int, default=2, help="processes that work on trials (2)")
-    parser.add_argument("--draw", action="store_true", help="run nothing: summary and pictures from results.csv")
+    parser.add_argument("--draw", action="store_true", help="run nothing: summary and pictures from the results")
     return parser
 
 
@@ -109,9 +112,10 @@ def places(options: argparse.Namespace, here: Path) -> tuple[Path, Place]:
 
 
 def run_all(function: Callable[[Any], list[Row]], tasks: Sequence[Any], jobs: int) -> Iterator[list[Row]]:
-    """function(task) for every task, in a pool of processes, as they come."""
+    """function(task) for every task, in a pool of processes, as they come; every row also says where it is from."""
     pool = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)
-    yield from pool(delayed(function)(task) for task in tasks)
+    for rows in pool(delayed(function)(task) for task in tasks):
+        yield [row | origin() for row in rows]
 
 
 def told(name: str, found: Iterable[list[Row]], total: int) -> Iterator[list[Row]]:
@@ -133,16 +137,16 @@ def run_set(
 
 
 def keep_set(name: str, rows: Sequence[Row], path: Path, sets: Sequence[str]) -> None:
-    """Rows of one of the sets in place of older ones, in the order of the sets: what `read_kept` reads."""
-    others = [row for row in read_kept(path) if row["set"] != name]
-    write_csv(path, without_repeats(sorted([*others, *rows], key=lambda row: list(sets).index(row["set"]))))
+    """Rows of one of the sets in place of older ones, in the order of the sets."""
+    others = [row for row in read_csv(path) if row["set"] != name]
+    write_csv(path, sorted([*others, *rows], key=lambda row: list(sets).index(row["set"])))
 
 
-def read_results(output: Path, read: Callable[[Path], list[Row]] = read_kept) -> list[Row]:
-    """The rows of results.csv, of which there must be some."""
-    rows = read(output / "results.csv")
+def read_results(path: Path) -> list[Row]:
+    """The rows of a table, of which there must be some."""
+    rows = read_csv(path)
     if not rows:
-        raise SystemExit(f"There is no results.csv in {output}: run without --draw first.")
+        raise SystemExit(f"There is no {path.name} in {path.parent}: run without --draw first.")
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,18 +11,34 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
+from oracles.benchmark_data import need_data
 from oracles.trainers import as_machine
-from shared_data import has_data, load
+from shared_data import load
 from slimsvm.answers import Classes
 from slimsvm.calibration import Sigmoid
 from slimsvm.estimator import wrap
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With `-n`, workers share the cores: BLAS and OpenMP of each have no more threads than its part of them."""
+    workers = config.getoption("numprocesses", None)
+    if workers:
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`, each worker takes whole files, so that what the tests of a file share is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log) if config.getvalue("dist") == "load" else None
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[..., dict[str, Any]]:
-    """`load(name, split=None)` of the benchmark data; skips the test where the data folder is missing."""
-    if not has_data():
-        pytest.skip("the benchmark data folder ../shared/data is not beside this checkout")
+    """`load(name, split=None)` of the benchmark data; without them the test is skipped, or fails with CI=true."""
+    need_data()
     return load
 
 

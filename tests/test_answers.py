@@ -78,7 +78,7 @@ def test_labels_of_objects_are_read_only() -> None:
 
 @pytest.mark.parametrize("labels", [[1, 0], [0, 0], [0], [[0, 1]], []])
 def test_labels_must_be_sorted_and_distinct(labels: Any) -> None:
-    with pytest.raises(ValueError, match=r"^labels of Classes must be two or more, distinct and sorted. Got array"):
+    with pytest.raises(ValueError, match=r"^labels of Classes must be at least two, distinct and sorted. Got array"):
         Classes(np.array(labels))
 
 
@@ -91,25 +91,25 @@ def test_order_must_be_a_permutation(order: tuple[int, ...]) -> None:
 def test_shape_and_break_ties_are_checked() -> None:
     with pytest.raises(ValueError, match=r"^shape of Classes must be 'ovr' or 'ovo'. Got 'all'.$"):
         Classes(np.arange(3), shape="all")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^break_ties of Classes must be False when shape is 'ovo'"):
+    with pytest.raises(ValueError, match=r"^break_ties of Classes must be False if shape is 'ovo'"):
         Classes(np.arange(3), shape="ovo", break_ties=True)
 
 
 @pytest.mark.parametrize(
     ("answer", "head", "sentence"),
     [
-        (Classes(np.arange(2)), LINEAR[2], "2 classes do not go with a linear head of 2 scores."),
-        (Classes(np.arange(3)), LINEAR[1], "3 classes do not go with a linear head of 1 scores."),
-        (Classes(np.arange(3)), PAIRWISE[2], "3 classes do not go with a pairwise head of 1 scores."),
-        (Value(), LINEAR[2], "A flat answer needs one score per sample. The head has 2."),
-        (Value(), PAIRWISE[2], "A regression machine cannot have a pairwise head, whose scores are for classes."),
+        (Classes(np.arange(2)), LINEAR[2], "The linear head has the wrong number of scores for 2 classes: 2."),
+        (Classes(np.arange(3)), LINEAR[1], "The linear head has the wrong number of scores for 3 classes: 1."),
+        (Classes(np.arange(3)), PAIRWISE[2], "The pairwise head has the wrong number of scores for 3 classes: 1."),
+        (Value(), LINEAR[2], "flat of Value needs a head with one score per sample. Got 2 scores."),
+        (Value(), PAIRWISE[2], "A regression machine cannot have a pairwise head, which scores classes."),
         (
             Value(flat=False),
             PAIRWISE[3],
-            "A regression machine cannot have a pairwise head, whose scores are for classes.",
+            "A regression machine cannot have a pairwise head, which scores classes.",
         ),
-        (Inlier(), LINEAR[2], "A one-class machine has one score per sample. The linear head has 2."),
-        (Inlier(), PAIRWISE[2], "A one-class machine has one score per sample. The pairwise head has 1."),
+        (Inlier(), LINEAR[2], "A one-class machine needs one score per sample. The linear head has 2."),
+        (Inlier(), PAIRWISE[2], "A one-class machine needs one score per sample. The pairwise head has 1."),
     ],
 )
 def test_a_head_that_does_not_fit_is_refused(answer: Any, head: Any, sentence: str) -> None:
@@ -132,3 +132,14 @@ def test_a_head_that_does_not_fit_is_refused(answer: Any, head: Any, sentence: s
 )
 def test_a_head_that_fits_is_taken(answer: Any, head: Any) -> None:
     answer.check(head)
+
+
+@pytest.mark.parametrize("answer", [Classes(np.array(["a", "b", "c"])), Classes(np.array([3, 7])), Inlier(), Value()])
+def test_outcomes_are_what_predict_can_return(answer: Any) -> None:
+    n_scores = 3 if isinstance(answer, Classes) and answer.n_classes == 3 else 1
+    scores = np.random.default_rng(0).normal(size=(200, n_scores))
+    found = answer.predict(scores)
+    if answer.outcomes is None:
+        np.testing.assert_array_equal(found, scores[:, 0])
+    else:
+        np.testing.assert_array_equal(np.unique(found), answer.outcomes)

@@ -6,10 +6,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 import slimsvm
 
@@ -17,14 +16,15 @@ SOURCE = Path(slimsvm.__file__).parent
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    {"exceptions", "_record", "_files"},
+    {"exceptions", "_record", "sparse_parts", "_files", "_unwrap", "_warn", "arrays", "parameters", "report"},
     {"_core"},
     {"kernels"},
-    {"_container", "heads", "input_map", "answers", "calibration", "evaluation", "machine", "storage"},
+    {"_container", "heads", "input_map", "answers", "calibration", "evaluation", "machine", "storage", "html_summary"},
     {"importers"},
     {"estimator"},
     {"methods"},
     {"compression", "converters"},
+    {"tradeoff"},
     {"cli", "__main__"},
 ]
 MACHINE = set().union(*LAYERS[:4])
@@ -36,11 +36,11 @@ BESIDE = {
     "_versions": {"_core"},
 }
 USERS = {
-    "formats": {"compression", "converters", "cli"},
-    "plots": {"compression", "cli"},
-    "optim": {"methods", "compression"},
+    "formats": {"compression", "converters", "tradeoff", "cli"},
+    "plots": {"tradeoff", "cli"},
+    "optim": {"methods", "compression", "tradeoff"},
 }
-MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "cli"}
+MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "cli"}
 SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn"}  # the one format whose files are scikit-learn's objects
 MAY_PRINT = {"cli", "_versions"}
 
@@ -48,7 +48,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = {
     ".".join(("slimsvm", *f.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): f for f in FILES
 }
-every_module = pytest.mark.parametrize("module", [m for m in MODULES if m != "slimsvm"])
+INNER = [module for module in MODULES if module != "slimsvm"]
 
 
 def room(module: str) -> str:
@@ -65,10 +65,16 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
         yield from running(child)
 
 
-def imports(module: str) -> set[str]:
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
     """Every module that a module imports anywhere in its text."""
     found: set[str] = set()
-    for node in running(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in running(tree(module)):
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -77,7 +83,7 @@ def imports(module: str) -> set[str]:
             inside = {f"{origin}.{name.name}" for name in node.names}
             submodules = inside if origin == "slimsvm" else inside & set(MODULES)
             found |= submodules | ({origin} if submodules != inside else set())
-    return found
+    return frozenset(found)
 
 
 def own_imports(module: str) -> set[str]:
@@ -94,43 +100,72 @@ def allowed(place: str) -> set[str]:
     return set().union(*LAYERS[: height + 1]) | users | ({"_versions"} if place == "cli" else set())
 
 
-@every_module
-def test_imports_point_one_way(module: str) -> None:
-    wrong = {name for name in own_imports(module) if name in MODULES and room(name) not in allowed(room(module))}
-    assert not wrong, f"{module} must not import {sorted(wrong)}"
+def test_imports_point_one_way() -> None:
+    for module in INNER:
+        wrong = {name for name in own_imports(module) if name in MODULES and room(name) not in allowed(room(module))}
+        assert not wrong, f"{module} must not import {sorted(wrong)}"
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:
-    graph = {module: own_imports(module) & set(MODULES) for module in MODULES if module != "slimsvm"}
+    graph = {module: own_imports(module) & set(MODULES) for module in INNER}
     TopologicalSorter(graph).prepare()
 
 
-@every_module
-def test_only_the_door_loads_the_compiled_core(module: str) -> None:
-    without_source = {name for name in own_imports(module) if name not in MODULES}
-    assert not without_source or module == "slimsvm._core", f"{module} imports {without_source}"
+def test_only_the_door_loads_the_compiled_core() -> None:
+    without_source = {(module, name) for module in INNER for name in own_imports(module) if name not in MODULES}
+    assert without_source == {("slimsvm._core", "slimsvm._native")}
 
 
-@every_module
-def test_only_the_scikit_learn_side_imports_scikit_learn(module: str) -> None:
-    foreign = {name for name in imports(module) if name.split(".")[0] == "sklearn"}
-    allowed_here = room(module) in MAY_IMPORT_SKLEARN or module in SKLEARN_FORMATS
-    assert not foreign or allowed_here, f"{module} imports {foreign}"
+def test_only_the_scikit_learn_side_imports_scikit_learn() -> None:
+    for module in INNER:
+        foreign = {name for name in imports(module) if name.split(".")[0] == "sklearn"}
+        allowed_here = room(module) in MAY_IMPORT_SKLEARN or module in SKLEARN_FORMATS
+        assert not foreign or allowed_here, f"{module} imports {foreign}"
 
 
-@every_module
-def test_only_the_command_line_prints(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "print"]
-    assert not calls or room(module) in MAY_PRINT, f"{module} prints in lines {calls}"
+def test_only_the_command_line_prints() -> None:
+    for module in INNER:
+        calls = [n.lineno for n in ast.walk(tree(module)) if isinstance(n, ast.Name) and n.id == "print"]
+        assert not calls or room(module) in MAY_PRINT, f"{module} prints in lines {calls}"
 
 
-@every_module
-def test_files_are_short_enough_to_read_in_one_go(module: str) -> None:
-    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= 400
+# Every module in random sequence, three times from the start, and then what the public names are.
+IMPORT_ALL = """
+import importlib, random, sys, types
+
+modules = sys.argv[1].split(",")
+for seed in range(3):
+    for name in [name for name in sys.modules if name.split(".")[0] == "slimsvm" and name != "slimsvm._native"]:
+        del sys.modules[name]
+    random.Random(seed).shuffle(modules)
+    for module in modules:
+        importlib.import_module(module)
+    slimsvm = sys.modules["slimsvm"]
+    homes = slimsvm._HOMES
+    assert sorted(homes) == sorted(slimsvm.__all__)
+    for name, home in homes.items():
+        value = getattr(slimsvm, name)
+        assert not isinstance(value, types.ModuleType), f"slimsvm.{name} is a module, seed {seed}"
+        assert value is getattr(sys.modules[f"slimsvm.{home}"], name), name
+    assert callable(slimsvm.compress)
+print("done")
+"""
 
 
-@pytest.mark.parametrize("module", ["slimsvm", "slimsvm.machine", "slimsvm.storage"])
-def test_the_machine_side_works_without_scikit_learn(module: str) -> None:
-    script = f"import sys, {module}; sys.exit('sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+def test_modules_are_imported_in_any_sequence_and_hide_no_public_name() -> None:
+    names = ",".join(module for module in MODULES if module != "slimsvm.__main__")
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IMPORT_ALL, names], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "done\n", ended.stderr
+
+
+def test_the_machine_side_works_without_scikit_learn() -> None:
+    script = """
+import sys
+for module in ("slimsvm", "slimsvm.storage", "slimsvm.machine"):
+    __import__(module)
+    assert "sklearn" not in sys.modules, module
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

@@ -1,9 +1,14 @@
-"""The long tables of benchmarks/: their verdicts on rows with known answers, and that they run and go on."""
+"""The long tables of benchmarks/: their verdicts on rows with known answers, and that they run and go on.
+
+And what every table of measurements in the repository, those of papers/ too, has in common.
+"""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +17,23 @@ from typing import Any
 import pytest
 
 import slimsvm
+from tables import read_csv, write_csv
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+TABLES = {"promise": "promise.csv", "auto": "auto.csv.gz"}
+MEASURED = ("results", "parameters", "reuters", "machines", "figure1")  # a paper's other tables are made from these
+PUBLISHED = sorted(
+    [*BENCHMARKS.glob("results/*.csv*"), *(path for name in MEASURED for path in ROOT.glob(f"papers/*/{name}.csv*"))]
+)
+ORIGIN = ("version", "commit", "processor")
 SOURCE = Path(slimsvm.__file__).parents[1]
 DRAW = """
 import importlib, pathlib, sys
 sys.path.insert(0, sys.argv[1])
 script = importlib.import_module(sys.argv[2])
-for folder in map(pathlib.Path, sys.argv[3:]):
-    script.publish(script.told(script.read_csv(folder / f"{sys.argv[2]}.csv"), 0), folder / f"{sys.argv[2]}.txt")
+for folder in map(pathlib.Path, sys.argv[4:]):
+    script.publish(script.told(script.read_csv(folder / sys.argv[3]), 0), folder / f"{sys.argv[2]}.txt")
 """  # many tables by one process: most of the time would go into imports
 
 
@@ -41,16 +54,20 @@ def drawn(script: str, cases: dict[str, list[dict[str, Any]]], folder: Path) -> 
     """The text that a benchmark makes of each table."""
     for name, rows in cases.items():
         (folder / name).mkdir()
-        with (folder / name / f"{script}.csv").open("w", newline="", encoding="utf-8") as file:
+        with opened(folder / name / TABLES[script], "wt") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
-    run(folder, "-c", DRAW, str(BENCHMARKS), script, *(str(folder / name) for name in cases))
+    run(folder, "-c", DRAW, str(BENCHMARKS), script, TABLES[script], *(str(folder / name) for name in cases))
     return {name: (folder / name / f"{script}.txt").read_text(encoding="utf-8") for name in cases}
 
 
+def opened(path: Path, mode: str = "rt") -> Any:
+    return (gzip.open if path.suffix == ".gz" else open)(path, mode, newline="", encoding="utf-8")
+
+
 def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with opened(path) as file:
         return list(csv.DictReader(file))
 
 
@@ -171,6 +188,9 @@ def test_a_run_of_promises_is_kept_and_not_run_again(tmp_path: Path) -> None:
     assert 0 < int(row["vectors"]) < int(row["parent_vectors"])
     assert float(row["estimate"]) <= 0.005
     assert abs(float(row["kept"])) < 0.05
+    assert row["version"] == slimsvm.__version__
+    assert re.fullmatch("([0-9a-f]{40}(-dirty)?|unknown)", row["commit"])
+    assert row["processor"]
     assert "1 tasks, 0 of them to do" in run_moons("promise", tmp_path)
     assert read(tmp_path / "promise.csv") == [row]
     assert not list(tmp_path.glob("*.part"))
@@ -178,9 +198,38 @@ def test_a_run_of_promises_is_kept_and_not_run_again(tmp_path: Path) -> None:
 
 def test_auto_runs_beside_everyone(tmp_path: Path) -> None:
     run_moons("auto", tmp_path)
-    rows = read(tmp_path / "auto.csv")
+    rows = read(tmp_path / "auto.csv.gz")
     assert {row["size"] for row in rows} == {"20"}
     assert len(rows) == 8  # auto, five methods, two rivals
     assert all(float(row["wrong"]) < 0.25 for row in rows)
     assert {row["choice"] for row in rows if row["contender"] == "auto"} <= {row["contender"] for row in rows}
     assert all(float(row["lead"]) == 0.0 for row in rows if row["contender"] == "auto")
+
+
+def test_there_are_published_tables() -> None:
+    papers = {script.parent.name for script in ROOT.glob("papers/*/run.py")}
+    assert {path.parent.name for path in PUBLISHED} == {"results", *papers}
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_published_table_is_read_as_it_is(path: Path) -> None:
+    """By pandas without options: every row says where it comes from, and no value is left out because it repeats."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.read_csv(path)
+    assert len(table) == len(read(path)) > 0
+    assert table[list(ORIGIN)].map(lambda cell: isinstance(cell, str)).all(axis=None)
+    assert table["commit"].str.fullmatch("[0-9a-f]{40}(-dirty)?|unknown").all()
+    assert table.iloc[:, :3].notna().all(axis=None)  # the columns that tell rows apart come first
+    assert path.suffix == ".gz" or path.stat().st_size < 200_000
+
+
+def test_a_zipped_table_is_what_was_written(tmp_path: Path) -> None:
+    rows = [{"set": "a", "n": 1, "error": 0.25}, {"set": "a", "n": 1, "error": 1e-9}, {"set": "", "n": 2, "error": 3.0}]
+    for name in ("table.csv", "table.csv.gz"):
+        write_csv(tmp_path / name, rows)
+        first = (tmp_path / name).read_bytes()
+        write_csv(tmp_path / name, rows)
+        assert (tmp_path / name).read_bytes() == first
+        assert read_csv(tmp_path / name) == rows
+    assert (tmp_path / "table.csv").read_bytes() == gzip.decompress((tmp_path / "table.csv.gz").read_bytes())
+    assert not list(tmp_path.glob("*.part"))

@@ -93,12 +93,22 @@ def test_sigmoids_need_finite_vectors(cls: Any, field: str, bad: Any) -> None:
     [
         (Sigmoid([1.0], [1.0]), 3, False, r"^Sigmoid needs one a and one b per score, \(3,\). Got \(1,\).$"),
         (Sigmoid([1.0], [1.0, 2.0]), 1, False, r"^Sigmoid needs one a and one b per score, \(1,\). Got \(2,\).$"),
-        (Sigmoid([1.0], [1.0]), 1, True, r"not of pairs: use PairwiseSigmoid.$"),
+        (
+            Sigmoid([1.0], [1.0]),
+            1,
+            True,
+            r"^Sigmoid reads scores of classes, and this head gives scores of pairs: use PairwiseSigmoid.$",
+        ),
         (PairwiseSigmoid([1.0], [1.0]), 3, True, r"^PairwiseSigmoid needs one a and one b per score"),
-        (PairwiseSigmoid([1.0], [1.0]), 1, False, r"which only a pairwise head gives.$"),
-        (Isotonic([0.0], [0.0], (1,)), 3, False, r"^Isotonic has 1 functions. The machine has 3 scores.$"),
+        (
+            PairwiseSigmoid([1.0], [1.0]),
+            1,
+            False,
+            r"^PairwiseSigmoid needs scores of pairs of classes, and this head gives scores of classes.$",
+        ),
+        (Isotonic([0.0], [0.0], (1,)), 3, False, r"^Isotonic needs one function per score, 3. Got 1.$"),
         (Isotonic([0.0], [0.0], (1,)), 1, True, r"^Isotonic"),
-        (Softmax(), 1, True, r"^A softmax calibration reads scores of classes, not of pairs.$"),
+        (Softmax(), 1, True, r"^Softmax reads scores of classes, and this head gives scores of pairs.$"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(calibration: Any, n_scores: int, pairwise: bool, sentence: str) -> None:
@@ -111,12 +121,12 @@ def test_scores_that_do_not_fit_are_refused(calibration: Any, n_scores: int, pai
     [([0.0, 1.0], [0.0], (2,)), ([0.0], [0.0], (2,)), ([0.0], [0.0], (1, 0)), ([], [], ())],
 )
 def test_isotonic_counts_its_knots(x: Any, y: Any, sizes: Any) -> None:
-    with pytest.raises(ValueError, match=r"^Isotonic with sizes \(.* needs as many knots. Got x "):
+    with pytest.raises(ValueError, match=r"^x and y of Isotonic must have \d knots, the sum of sizes, .* Got x "):
         Isotonic(x, y, sizes)
 
 
 @pytest.mark.parametrize(("x", "y"), [([1.0, 0.0], [0.0, 1.0]), ([0.0, 1.0], [1.0, 0.0])])
 def test_isotonic_must_rise(x: Any, y: Any) -> None:
-    with pytest.raises(ValueError, match=r"^x and y of Isotonic must rise within each function"):
+    with pytest.raises(ValueError, match=r"^x and y of Isotonic must not decrease within a function"):
         Isotonic([0.0, *x], [0.0, *y], (1, 2))
     Isotonic(x, y, (1, 1))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris, make_moons, make_regression
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
@@ -18,11 +19,10 @@ from sklearn.svm import SVC, SVR
 
 import slimsvm
 from slimsvm.calibration import PairwiseSigmoid
-from slimsvm.estimator import MachineEstimator
 
 runtime = pytest.importorskip("onnxruntime")
 skl2onnx = pytest.importorskip("skl2onnx")
-slimsvm.register_skl2onnx()
+slimsvm.converters.register_skl2onnx()
 
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
@@ -44,9 +44,10 @@ def test_every_estimator_is_known() -> None:
     from skl2onnx._supported_operators import sklearn_operator_name_map as known
 
     public = [getattr(slimsvm, name) for name in slimsvm.__all__]
-    ours = [c for c in public if isinstance(c, type) and (issubclass(c, MachineEstimator) or c.__name__.endswith("CV"))]
-    assert len(ours) > 12
-    assert all(cls in known for cls in ours)
+    trained = [c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)]
+    prefit = [slimsvm.estimator.SlimClassifier, slimsvm.estimator.SlimRegressor, slimsvm.estimator.SlimOutlierDetector]
+    assert len(trained) > 12
+    assert all(cls in known for cls in [*trained, *prefit, slimsvm.methods.WidthSearchCV])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -97,7 +98,7 @@ def test_coupled_pairs_in_a_pipeline_of_any_opset(opset: int | None) -> None:
     X, y = iris()
     parent = make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, y)
     machine = slimsvm.compress(parent[-1]).machine_
-    calibrated = slimsvm.wrap(replace(machine, calibration=PairwiseSigmoid(np.full(3, -2.0), np.zeros(3))))
+    calibrated = slimsvm.estimator.wrap(replace(machine, calibration=PairwiseSigmoid(np.full(3, -2.0), np.zeros(3))))
     model = make_pipeline(parent[0], calibrated)
     out = convert(model, X.astype(np.float64), options={"zipmap": False}, target_opset=opset)
     assert (out["label"] == parent.predict(X)).all()
@@ -146,7 +147,7 @@ def test_searches_and_committees() -> None:
     X = X.astype(np.float32)
     trainer = slimsvm.ReducedSVC(n_vectors=8, random_state=0)
     grid = GridSearchCV(trainer, {"C": [1.0, 10.0]}, cv=2).fit(X, y)
-    widths = slimsvm.WidthSearchCV(trainer, low=0.1, high=2.0, n_coarse=2, n_fine=1, cv=2).fit(X, y)
+    widths = slimsvm.methods.WidthSearchCV(trainer, low=0.1, high=2.0, n_coarse=2, n_fine=1, cv=2).fit(X, y)
     relevance = slimsvm.RelevanceVectorClassifier(gamma=1.0), slimsvm.RelevanceVectorClassifier(gamma=2.0)
     committee = VotingClassifier(
         [("a", relevance[0]), ("b", relevance[1])], voting="soft", flatten_transform=False
@@ -166,4 +167,4 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         skl2onnx.to_onnx(slimsvm.ReducedSVC(), X[:1])
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ImportError, match="pip install skl2onnx"):
-        slimsvm.register_skl2onnx()
+        slimsvm.converters.register_skl2onnx()

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,13 +46,54 @@ print(_core.instruction_set)
 """
 
 
+def run(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, check=False
+    )
+
+
+def processor_has(name: str) -> bool | None:
+    """Whether this processor has an instruction set; None where the system does not say."""
+    flags = {"avx512": {"avx512f", "avx512dq", "avx512bw", "avx512vl"}, "avx2": {"avx2", "fma"}, "baseline": set()}
+    said = Path("/proc/cpuinfo")
+    return flags[name] <= set(said.read_text().split()) if said.exists() else None
+
+
 @needs_core
 @pytest.mark.parametrize("name", ["avx512", "avx2", "baseline"])
 def test_instruction_sets(name: str) -> None:
-    env = os.environ | {"SLIMSVM_INSTRUCTION_SET": name}
-    found = subprocess.run([sys.executable, "-c", COMPARE], env=env, capture_output=True, text=True, check=False)
+    found = run(COMPARE, SLIMSVM_INSTRUCTION_SET=name)
+    if processor_has(name) is False or (processor_has(name) is None and found.returncode):
+        assert f"SLIMSVM_INSTRUCTION_SET is {name}, which this processor" in found.stderr
+        pytest.skip(f"this processor does not have {name}")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.strip() in (name, "baseline")  # a processor without the set falls back
+    assert found.stdout.strip() == name
+
+
+# What importing the core says to each wish, with a core in place of ours that has nothing but baseline.
+WISHES = """
+import os, sys, types
+sys.modules["slimsvm._native"] = types.SimpleNamespace(instruction_set="baseline")
+for wish in ("", "baseline", "avx512", "avx", "AVX2", " "):
+    os.environ["SLIMSVM_INSTRUCTION_SET"] = wish
+    sys.modules.pop("slimsvm._core", None)
+    try:
+        import slimsvm._core
+        print("imported")
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_an_instruction_set_that_is_unknown_or_not_there_is_an_error() -> None:
+    unknown = "SLIMSVM_INSTRUCTION_SET must be one of avx512, avx2, baseline. Got {!r}."
+    lacking = (
+        "SLIMSVM_INSTRUCTION_SET is avx512, which this processor or this build of slimsvm does not have. "
+        "Unset it to use the best instruction set there is."
+    )
+    found = run(WISHES)
+    expected = ["imported", "imported", lacking, *map(unknown.format, ("avx", "AVX2", " "))]
+    assert found.stdout.splitlines() == expected, found.stderr
 
 
 def large_machine() -> KernelMachine:
@@ -100,10 +142,7 @@ def test_exponential_can_be_timed() -> None:
 
 
 def without_core(**env: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.modules['slimsvm._native'] = None; import slimsvm._core"
-    return subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, check=False
-    )
+    return run("import sys; sys.modules['slimsvm._native'] = None; import slimsvm._core", **env)
 
 
 def test_a_missing_core_is_said() -> None:

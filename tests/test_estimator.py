@@ -50,6 +50,8 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
 }
 
+ALREADY_TRAINED = pytest.mark.filterwarnings("ignore:Slim.* is already trained")
+
 
 @parametrize_with_checks(TRAINERS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
@@ -122,6 +124,7 @@ def test_the_answers_are_the_parents(iris: Any, svc: Any, classifier: Any, binar
     assert slim.score(X, y) == pytest.approx(svr.score(X, y), abs=1e-9)
 
 
+@ALREADY_TRAINED
 def test_outlier_detection_has_scikit_learns_meaning(iris: Any, detector: Any) -> None:
     X, _ = iris
     svm, slim = detector
@@ -177,8 +180,10 @@ def test_tags(classifier: Any, regressor: Any, detector: Any) -> None:
 def test_fit_changes_nothing(iris: Any, all_kinds: Any) -> None:
     for slim in all_kinds:
         before = slim.machine_
-        assert slim.fit(np.zeros((3, 1)), [1, 2, 3], sample_weight=[1, 1, 1]) is slim
-        assert slim.fit() is slim
+        with pytest.warns(UserWarning, match=rf"{type(slim).__name__} is already trained.*use slimsvm\.{slim.trains}"):
+            assert slim.fit(np.zeros((3, 1)), [1, 2, 3], sample_weight=[1, 1, 1]) is slim
+        with pytest.warns(UserWarning, match="fit changes nothing"):
+            assert slim.fit() is slim
         assert slim.machine_ is before
 
 
@@ -237,6 +242,7 @@ def test_save_and_load(all_kinds: Any, iris: Any, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- inside scikit-learn's tools
 
 
+@ALREADY_TRAINED
 def test_in_a_pipeline(iris: Any) -> None:
     X, y = iris
     pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, y)
@@ -248,6 +254,7 @@ def test_in_a_pipeline(iris: Any) -> None:
     check_is_fitted(replaced)
 
 
+@ALREADY_TRAINED
 def test_in_model_selection(iris: Any, svc: Any, classifier: Any, regressor: Any) -> None:
     X, y = iris
     grid = GridSearchCV(classifier, {"n_jobs": [None, 1, 2], "precision": ["auto", "float64"]}, cv=3)
@@ -262,6 +269,7 @@ def test_in_model_selection(iris: Any, svc: Any, classifier: Any, regressor: Any
     np.testing.assert_allclose(found, svr.predict(X), rtol=0, atol=1e-9 * np.abs(svr.dual_coef_).sum())
 
 
+@ALREADY_TRAINED
 def test_calibrated_and_one_vs_rest(iris: Any, classifier: Any, binary: Any) -> None:
     X, y = iris
     calibrated = CalibratedClassifierCV(FrozenEstimator(classifier)).fit(X, y)

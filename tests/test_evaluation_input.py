@@ -33,7 +33,7 @@ if sys.argv[1] == "numpy":
     _core.available = False
 rng = np.random.default_rng(0)
 machine = KernelMachine(Rbf(0.1), rng.normal(size=(500, 16)), LinearHead(rng.normal(size=(500, 1)), [0.0]), Value())
-X = rng.normal(size=(200_000, 16)).astype(sys.argv[2])
+X = rng.normal(size=(50_000, 16)).astype(sys.argv[2])
 machine.predict(X[:1000])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 result = machine.predict(X)

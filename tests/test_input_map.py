@@ -86,5 +86,8 @@ def test_numbers_must_be_finite(field: str) -> None:
 
 
 def test_maps_that_do_not_fit_are_not_composed() -> None:
-    with pytest.raises(ValueError, match=r"must take 2 features, what this one gives. It takes 1.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^following of InputMap.then must take 2 features, the output of the first map. Got 1.$",
+    ):
         InputMap([1.0, 2.0], [1.0, 2.0]).then(InputMap([1.0], [1.0]))

@@ -45,10 +45,10 @@ def machine(**changes: Any) -> KernelMachine:
         ({"gammas": [1.0, 2.0, -1.0]}, r"^gammas of KernelMachine must be 3 finite numbers of at least 0"),
         ({"gammas": [1.0, 2.0, np.nan]}, r"^gammas of KernelMachine must be 3 finite numbers of at least 0"),
         ({"input_map": InputMap([0.0], [1.0])}, r"^input_map of KernelMachine must give 2 features, .* It gives 1.$"),
-        ({"answer": Classes(np.arange(3))}, r"^3 classes do not go with a linear head of 1 scores.$"),
+        ({"answer": Classes(np.arange(3))}, r"^The linear head has the wrong number of scores for 3 classes: 1.$"),
         (
             {"answer": Value(), "calibration": Sigmoid([1.0], [0.0])},
-            r"^calibration of KernelMachine goes with classes only.$",
+            r"^calibration of KernelMachine needs the answer Classes. Got value.$",
         ),
         ({"calibration": Sigmoid([1.0, 1.0], [0.0, 0.0])}, r"^Sigmoid needs one a and one b per score"),
         ({"feature_names": ("a",)}, r"^feature_names of KernelMachine must be 2, one per input column. Got 1.$"),
@@ -69,7 +69,7 @@ def test_it_knows_its_sizes() -> None:
 def test_only_classes_have_classes_and_only_the_calibrated_probabilities() -> None:
     with pytest.raises(AttributeError, match=r"^A machine whose answer is a value has no classes.$"):
         _ = machine(answer=Value()).classes
-    with pytest.raises(AttributeError, match=r"^This machine has no calibration, and so no probabilities.$"):
+    with pytest.raises(AttributeError, match=r"^This machine has no probabilities, because it has no calibration.$"):
         machine().predict_proba(POINTS)
 
 

@@ -124,7 +124,7 @@ def test_float32_is_taken_where_it_is_harmless() -> None:
     X = rng.normal(size=(50, 3)).astype(np.float32)
     for kernel, taken in ((Rbf(0.3), True), (Rbf(1e9), False), (Linear(), False)):
         machine = KernelMachine(kernel, Z, head, Value())
-        assert machine._evaluator.float32_serves == taken
+        assert machine._evaluator.float32_is_accurate == taken
         np.testing.assert_allclose(machine.scores(X), machine.scores(X.astype(np.float64)), rtol=0, atol=2e-6 * taken)
 
 
@@ -167,7 +167,7 @@ def test_what_a_mirror_head_refuses(fields: dict[str, Any], reason: str) -> None
 
 def test_it_needs_one_feature_space() -> None:
     head = MirrorHead(np.ones((2, 1)), [0.0], (0, 1), [1.0, 0.5])
-    with pytest.raises(ValueError, match="no feature space in common"):
+    with pytest.raises(ValueError, match="do not share a feature space"):
         KernelMachine(Rbf(1.0), np.eye(2), head, Value(), gammas=[1.0, 2.0])
     with pytest.raises(ValueError, match="not positive definite"):
         KernelMachine(Sigmoid(1.0), np.eye(2), head, Value())

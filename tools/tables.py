@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import gzip
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,17 @@ Row = dict[str, Any]
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """A table with the keys of the first row as its head; the file appears whole."""
+    """A table with the keys of the first row as its head, gzipped if the name ends in .gz; the file appears whole.
+
+    The same rows give the same bytes, zipped or not.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    data = text.getvalue().encode()
     beside = path.with_name(path.name + ".part")
-    with beside.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    beside.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     beside.replace(path)
 
 
@@ -28,34 +35,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """The rows of a table, with numbers as numbers; none where there is no file."""
+    """The rows of a table, gzipped or not, with numbers as numbers; none if there is no file."""
     if not path.exists():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-def without_repeats(rows: Iterable[Row]) -> list[Row]:
-    """Rows with nothing in place of values that are those of the row above, which halves a long table."""
-    above: Row = {}
-    short = []
-    for row in rows:
-        told = {key: _text(value) for key, value in row.items()}
-        if "" in told.values():
-            raise ValueError(f"An empty value would be read as the one above it: {row}.")
-        short.append({key: "" if text == above.get(key) else text for key, text in told.items()})
-        above = told
-    return short
-
-
-def read_kept(path: Path) -> list[Row]:
-    """The rows of a table that was written `without_repeats`."""
-    above: Row = {}
-    rows = []
-    for row in read_csv(path):
-        above = {key: above[key] if value == "" else value for key, value in row.items()}
-        rows.append(above)
-    return rows
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
+    return [{key: _value(text) for key, text in row.items()} for row in rows]
 
 
 def _text(value: Any) -> Any:

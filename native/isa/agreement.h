@@ -1,7 +1,7 @@
-// Counting where a sum of two rows is positive. Included once by each of native/isa/*.cpp (see simd.h on linkage).
+// Counts where the sum of two rows is positive. Included once by each of native/isa/*.cpp (see simd.h on linkage).
 //
-// A tile of R rows and C columns holds its counts in registers while a strip of samples passes: a load per row and per
-// column serves R C additions and comparisons, without a branch.
+// A tile of R rows and C columns keeps its counts in registers while a strip of samples is read: one load per row and
+// per column is enough for R C additions and comparisons, without a branch.
 #pragma once
 
 #include "../plan.h"
@@ -17,7 +17,7 @@ constexpr int kAgreementRows = 2;  // of 16 registers: 8 counts, 6 strips
 constexpr int kAgreementColumns = 4;
 constexpr slim::Index kStrip = 1024;  // samples at a time: the strips of a tile stay in the first-level cache
 
-// What a tile's lanes hold: counts, or sums of weights, which go into double after each strip.
+// The lanes of a tile: counts, or sums of weights, which are added in double after each strip.
 struct Counting {
     using Lane = std::int32_t;
     Int32Vector lanes = {};
@@ -32,7 +32,7 @@ struct Weighing {
     }
 };
 
-// One strip of a tile, of n samples in rows that are `width` long.
+// One strip of a tile, with n samples of rows of length `width`.
 template <class Held, int R, int C>
 void agreement_tile(const float* a, const float* b, slim::Index width, slim::Index n, const float* weights,
                     double* counts, slim::Index stride) {

@@ -1,4 +1,4 @@
-// The inner loop of the nearest point of a hull: margins moved, and the smallest of them found, in one pass.
+// The inner loop of the nearest point of a hull: updates the margins and finds the smallest in one pass.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace {
 
 using slim::Index;
 
-constexpr Index kAhead = 256;  // numbers: a row comes from far, and processors look ahead within a page only
+constexpr Index kAhead = 256;  // numbers to prefetch: rows come from memory, and processors prefetch only within a page
 
-// D_j ← keep D_j + first row_j + second other_j of one vector from j on; −D_j.
+// D_j ← keep D_j + first row_j + second other_j for one vector from j on; returns −D_j.
 template <bool both>
 SLIM_INLINE Vec<double> move_vector(const slim::Move& move, double* margins, Index j) {
     Vec<double> margin = splat<double>(move.keep) * load<double>(margins + j) +
@@ -26,9 +26,9 @@ template <bool both>
 Index move_all(const slim::Move& given, double* margins, Index n) {
     using V = Vec<double>;
     constexpr int W = Simd<double>::W;
-    constexpr int several = 4;  // vectors: the largest of −D is sought in each, because one would wait for itself
-    constexpr Index block = 64 * W;  // the smallest margin is remembered by blocks, and looked for in one of them
-    const slim::Move move = given;  // its own: stores to margins cannot change it
+    constexpr int several = 4;  // vectors, each with its own maximum of −D, because each comparison waits for the last one
+    constexpr Index block = 64 * W;  // the block of the smallest margin is remembered, and searched at the end
+    const slim::Move move = given;  // a copy, which stores to margins cannot change
     double smallest = 0.0;
     Index where = 0;
     for (Index begin = 0; begin < n; begin += block) {

@@ -1,10 +1,9 @@
 // The kernels of one instruction set. Included once by each of native/isa/*.cpp (see simd.h on linkage).
 //
-// A block of rows meets one panel of points at a time. First the arguments u of all rows and the panel's points are
-// formed, tile by tile: R rows × V vectors of sums in registers, a load per vector and a broadcast per row for each
-// feature. Then the kernel function is applied and the head's sums are taken, row by row. The sum over features runs
-// in order for every (row, point) and the sums over points in the order of the slots, so that a row's result does not
-// depend on the rows around it.
+// A block of rows is evaluated with one panel of points at a time. First the arguments u of all rows and the panel's
+// points are computed, tile by tile: R rows × V vectors of sums in registers, with one load per vector and one broadcast
+// per row for each feature. Then the kernel function is applied and the head's sums are taken, row by row. Sums over
+// features and over points have a fixed order, so that the result of a row does not depend on the other rows.
 #pragma once
 
 #include "../functions.h"
@@ -27,17 +26,17 @@ constexpr int kTileRows = 8;
 #else
 constexpr int kTileRows = 6;  // of 16 registers: 12 sums
 #endif
-constexpr int kNarrow = 4;                 // panels at a time for a single row, so that enough sums go on at once
-constexpr int kLaneVectors = 3;            // vectors of rows that pass the points together
-constexpr Index kLanePoints = 256;         // after which lanes go into double, so that rounding does not grow
-constexpr Index kFeatureBytes = 24 << 10;  // of a panel that stay in the first-level cache while the rows pass
+constexpr int kNarrow = 4;                 // panels at a time for a single row, so that enough sums are computed at once
+constexpr int kLaneVectors = 3;            // vectors of rows that are evaluated together
+constexpr Index kLanePoints = 256;         // after which lanes are added in double, so that rounding errors do not grow
+constexpr Index kFeatureBytes = 24 << 10;  // of a panel that stay in the first-level cache while all rows are read
 
 template <class K>
 constexpr bool is_exp2 = false;
 template <class T>
 constexpr bool is_exp2<Exp2<T>> = true;
 
-// One feature's share of an argument.
+// The contribution of one feature to an argument.
 template <Form F, class T>
 SLIM_INLINE Vec<T> with_feature(Vec<T> sum, Vec<T> z, Vec<T> x) {
     if (F == Form::dot) return sum + z * x;
@@ -45,7 +44,7 @@ SLIM_INLINE Vec<T> with_feature(Vec<T> sum, Vec<T> z, Vec<T> x) {
     return F == Form::square ? sum + difference * difference : sum + absolute<T>(difference);
 }
 
-// Features [from, to) of R rows × V vectors (V/2 panels, or half a panel), added to u[R][stride] or starting it.
+// Adds features [from, to) of R rows × V vectors (V/2 panels, or half a panel) to u[R][stride], or starts it.
 template <Form F, int R, int V, class T>
 void feature_tile(const Packed<T>& plan, Index vector, Index from, Index to, const T* x, const T* norms, T* u,
                   Index stride) {
@@ -93,7 +92,7 @@ void feature_tile(const Packed<T>& plan, Index vector, Index from, Index to, con
     }
 }
 
-// u[n][V W] of all rows and V vectors.
+// Computes u[n][V W] for all rows and V vectors.
 template <Form F, int V, class T>
 void panel_arguments(const Packed<T>& plan, const Rows<T>& rows, Index vector, T* u) {
     constexpr Index stride = V * Simd<T>::W;
@@ -114,7 +113,7 @@ void panel_arguments(const Packed<T>& plan, const Rows<T>& rows, Index vector, T
     }
 }
 
-// Where the second step finds the arguments of row r and the panel's vector v.
+// The arguments of row r and vector v of the panel, for the second step.
 template <class T>
 struct Arguments {
     const T* u;
@@ -128,7 +127,7 @@ template <class K, int V, bool first, class T>
 SLIM_INLINE void add_to_lanes(const Packed<T>& plan, Index vector, Index n, Arguments<T> source, Vec<T>* lanes) {
     constexpr int W = Simd<T>::W;
     const K kernel(plan.degree);
-    const bool scaled = plan.form != Form::dot;  // distances still lack their factor
+    const bool scaled = plan.form != Form::dot;  // distances are not yet multiplied by their factor
     const Index q = plan.q;
     const T* coef = plan.coef + vector * q * W;
     Vec<T> gain[V];
@@ -164,7 +163,7 @@ SLIM_INLINE void add_to_lanes(const Packed<T>& plan, Index vector, Index n, Argu
     }
 }
 
-// Empties the lanes of one block of the head into sums[row][G][q].
+// Adds the lanes of one block of the head to sums[row][G][q].
 template <class T>
 void empty_lanes(const Packed<T>& plan, Index block, Index n, Vec<T>* lanes, double* sums) {
     for (Index r = 0; r < n; ++r)
@@ -179,9 +178,9 @@ struct Sums {
     Vec<T>* lanes;
     double* sums;
     Index held = 0;   // vectors in the lanes
-    Index block = 0;  // theirs
+    Index block = 0;  // their block
 
-    // Lanes are emptied often enough that their rounding does not grow with the number of points.
+    // Lanes are emptied often, so that their rounding errors do not grow with the number of points.
     void make_room(Index next) {
         if (held > 0 && (next != block || held >= kLanePoints)) close();
         block = next;
@@ -207,7 +206,7 @@ struct Sums {
     }
 };
 
-// A head of distances: lanes[row][q] += d(x, βz) × coefficients over the sites of each vector of points.
+// A mirror head: lanes[row][q] += d(x, βz) × coefficients over the sites of each vector of points.
 template <class K, class T>
 struct Distances {
     const Packed<T>& plan;
@@ -238,7 +237,7 @@ struct Distances {
             const Vec<T> own = is_exp2<K> ? zero : kernel(splat<T>(plan.own_gain * rows.norms[r] + plan.own_bias));
             for (Index l = plan.layers[vector]; l < plan.layers[vector + 1]; ++l) {
                 const Vec<T> square = load<T>(plan.scale + l * W) * k + load<T>(plan.square + l * W) + own;
-                const Vec<T> d = square_root(larger(zero, square));  // a NaN stays one
+                const Vec<T> d = square_root(larger(zero, square));  // NaN stays NaN
                 for (Index o = 0; o < plan.q; ++o) lanes[r * plan.q + o] += d * load<T>(plan.coef + (l * plan.q + o) * W);
             }
         }
@@ -250,7 +249,7 @@ struct Distances {
     }
 };
 
-// Kernel values as they are, [n][m].
+// Writes kernel values, [n][m].
 template <class K, class T, class Out>
 struct Values {
     const Packed<T>& plan;
@@ -278,7 +277,7 @@ struct Values {
     void close() {}
 };
 
-// All rows against all vectors.
+// Evaluates all rows with all vectors.
 template <Form F, class T, class Sink>
 void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink) {
     constexpr int W = Simd<T>::W;
@@ -299,7 +298,7 @@ void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink)
     }
 }
 
-// Exponentials are of dot products or distances, other functions of dot products only.
+// Exponentials have dot products or distances as arguments, other functions only dot products.
 template <class K, class T, class Sink>
 void meet(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink sink) {
     if (plan.form == Form::dot) meet_in_tiles<Form::dot, T>(plan, rows, u, sink);
@@ -310,8 +309,8 @@ void meet(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink sink) {
     sink.close();
 }
 
-// Few features and one output: a row per lane, so that nothing is left to sum over lanes, and the rows stay in
-// registers while the points pass.
+// Few features and one output: one row per lane, so that no sums over lanes are needed, and the rows stay in registers
+// while all points are read.
 template <Form F, int P, class T>
 void rows_in_lanes(const Packed<T>& plan, const Rows<T>& rows, double* sums) {
     constexpr int W = Simd<T>::W;
@@ -415,7 +414,7 @@ struct ValueRows {
     }
 };
 
-// One row whose arguments u[vectors W] are there already.
+// One row whose arguments u[vectors W] are already known.
 template <class T>
 struct FinishRow {
     const Packed<T>& plan;
@@ -451,7 +450,7 @@ void finish(const Packed<T>& plan, const T* u, T* scratch, double* out) {
     with_function<T>(plan, FinishRow<T>{plan, u, scratch, out});
 }
 
-// A sparse row against V vectors. With Σ|x − z| the zeros of x count too: Σ|z| is in the bias, and each entry adds
+// A sparse row and V vectors. In Σ|x − z| the zeros of x count too: Σ|z| is in the bias, and each entry adds
 // |x − z| − |z|.
 template <bool distance, int V, class T>
 void sparse_tile(const Packed<T>& plan, Index vector, const SparseRow<T>& row, T* u) {
@@ -493,7 +492,7 @@ void sparse_arguments(const Packed<T>& plan, const SparseRow<T>& row, T* u) {
     return sparse_tiles<false, T>(plan, row, u);
 }
 
-// ‖x‖² of the R rows of a tile, over eight interleaved partial sums (or one for few features) whatever R is.
+// ‖x‖² of the R rows of a tile, by eight interleaved partial sums (or one for few features) for any R.
 template <int R, class T>
 SLIM_INLINE void tile_norms(const T* packed, Index p, T* norms) {
     constexpr int parts = 8;
@@ -517,7 +516,7 @@ SLIM_INLINE void tile_norms(const T* packed, Index p, T* norms) {
     for (int r = 0; r < R; ++r) norms[r] = sum[0][r];
 }
 
-// Rows [R][p], less the centre, to a tile [p][R].
+// Copies rows [R][p] minus the centre to a tile [p][R].
 template <int R, class T>
 void pack_tile(const T* rows, const T* centre, Index p, T* packed, T* norms) {
     constexpr int W = Simd<T>::W;
@@ -537,7 +536,7 @@ void pack_tile(const T* rows, const T* centre, Index p, T* packed, T* norms) {
     tile_norms<R, T>(packed, p, norms);
 }
 
-// Rows [n][p], less the centre, to [p][n], padded with zeros to whole groups of lanes.
+// Copies rows [n][p] minus the centre to [p][n], padded with zeros to whole groups of lanes.
 template <class T>
 void pack_lanes(const Packed<T>& plan, const T* rows, Index n, T* packed, T* norms) {
     constexpr Index width = kLaneVectors * Simd<T>::W;

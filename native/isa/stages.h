@@ -1,10 +1,11 @@
-// Early exit in one instruction set: kernel values are kept, so that every stage takes its own sums of them.
+// Early exit in one instruction set: kernel values are kept, and every stage computes its own sums of them.
 //
-// A row alone has points in lanes, kept[slot], and a stage sums over lanes. Many rows go in lanes themselves: values lie
-// point by point, kept[point][rows], stages may end at any point, and nothing is summed over lanes. Included by kernels.h.
+// For a single row, points are in lanes, kept[slot], and a stage sums over lanes. For many rows, the rows are in lanes:
+// values are stored point by point, kept[point][rows], stages may end at any point, and there are no sums over lanes.
+// Included by kernels.h.
 #pragma once
 
-// Takes the kernel values of one row to kept[slot].
+// Writes the kernel values of one row to kept[slot].
 template <class K, class T>
 struct Keep {
     const Packed<T>& plan;
@@ -41,7 +42,7 @@ void keep(const Packed<T>& plan, const Rows<T>& row, T* scratch, T* kept) {
     with_function<T>(plan, KeepRow<T>{plan, row, scratch, kept});
 }
 
-// One output's sum over the vectors of a row; two chains, as one would wait for itself.
+// The sum of one output over the vectors of a row, in two chains, because each addition waits for the last one.
 template <class T>
 SLIM_INLINE T weighted_sum(const T* values, const T* coef, Index vectors) {
     constexpr int W = Simd<T>::W;
@@ -61,7 +62,7 @@ void stage_sums(const T* kept, const T* coef, Index vectors, Index q, T* out) {
     for (Index o = 0; o < q; ++o) out[o] = weighted_sum<T>(kept, coef + o * vectors * Simd<T>::W, vectors);
 }
 
-// J points from j on against kLaneVectors vectors of rows in lanes, packed[p][stride], from row r on.
+// J points from j on, with kLaneVectors vectors of rows in lanes, packed[p][stride], from row r on.
 template <Form F, int J, class K, class T>
 SLIM_INLINE void lane_tile(const Packed<T>& plan, const T* packed, const T* norms, Index stride, Index r, Index j,
                            const K& kernel, T* kept) {
@@ -96,7 +97,7 @@ SLIM_INLINE void lane_tile(const Packed<T>& plan, const T* packed, const T* norm
     }
 }
 
-// Points [begin, end) against n rows in lanes, to kept[point][rows].
+// Writes the kernel values of points [begin, end) and n rows in lanes to kept[point][rows].
 template <Form F, class K, class T>
 void keep_points(const Packed<T>& plan, const T* packed, const T* norms, Index n, Index stride, Index begin, Index end,
                  T* kept) {
@@ -132,7 +133,7 @@ void keep_in_lanes(const Packed<T>& plan, const T* packed, const T* norms, Index
     with_function<T>(plan, KeepPoints<T>{plan, packed, norms, n, stride, begin, end, kept});
 }
 
-// A bit for every lane above `upper`, below `lower`, or not a number.
+// A bit for every lane that is above `upper`, below `lower`, or NaN.
 #if defined(__AVX512F__)
 inline std::uint64_t crossed(DoubleVector v, double upper, double lower) {
     const __m512d all = bits<__m512d>(v);
@@ -170,8 +171,8 @@ SLIM_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
     return splat<T>(0) - larger(splat<T>(0) - a, splat<T>(0) - b);
 }
 
-// A stage over rows in lanes: scores[q][stride], and a bit in sure[] for each lane that it is sure of, 64 to a word.
-// Coefficients are [q][step], m of them. With several outputs `upper` is the lead.
+// A stage for rows in lanes: writes scores[q][stride], and a bit in sure[] for each lane that it decides, 64 per word.
+// Coefficients are [q][step], m of them. With several outputs, `upper` is the lead.
 template <class T>
 void judge(const T* kept, Index stride, Index n, const T* coef, Index step, Index m, const T* intercept, Index q,
            T upper, T lower, T* scores, std::uint64_t* sure) {

@@ -1,7 +1,7 @@
 """Reproduces the experiments of Chen & Chen, "Speeding up SVM decision based on mirror points" (ICPR 2002).
 
-On every split an SVM is trained and mirrored in several ways, with 1 to 20 pairs allowed. Writes results.csv (a row per
-split, method and allowed number of pairs), summary.csv, findings.csv, timing.csv and the pictures.
+On every split an SVM is trained and mirrored in several ways, with 1 to 20 pairs allowed. Writes results.csv.gz (a row
+per split, method and allowed number of pairs), summary.csv, findings.csv, timing.csv and the pictures.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in [] if options.draw else options.only:
             tasks = trials.tasks_of(name, options.smoke)
             tasks[0].split.data()  # missing data are told before a pool is made
-            common.run_set(name, trials.run, tasks, output / "results.csv", options.jobs, list(SETTINGS["sets"]))
+            common.run_set(name, trials.run, tasks, output / "results.csv.gz", options.jobs, list(SETTINGS["sets"]))
             if name == SETTINGS["timing"]["set"]:
-                common.write_csv(output / "timing.csv", timing.measure(options.smoke))
+                timed = [row | common.origin() for row in timing.measure(options.smoke)]
+                common.write_csv(output / "timing.csv", timed)
         draw(output)
     except common.MissingDataError as missing:
         print(missing, file=sys.stderr)
@@ -40,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def draw(output: Path) -> None:
-    """Everything that is made from results.csv."""
-    table = summary.summarise(common.read_results(output))
+    """Everything that is made from the results."""
+    table = summary.summarise(common.read_results(output / "results.csv.gz"))
     common.write_csv(output / "summary.csv", table)
     findings = summary.findings(table)
     common.write_csv(output / "findings.csv", findings)

@@ -10,6 +10,7 @@ from common import Row
 from problems import SETTINGS, SMOKE, Split
 
 import slimsvm
+from slimsvm.methods import MirrorPoints
 
 WANTED = SETTINGS["timing"]
 
@@ -23,8 +24,8 @@ def measure(smoke: bool) -> list[Row]:
     data = np.ascontiguousarray(np.resize(X_test, (rows, X_test.shape[1])))
     machines: dict[str, Any] = {"scikit-learn SVC": svm, "slimsvm, all vectors": slimsvm.compress(svm)}
     for size in WANTED["vectors"]:
-        options = {"method": "mirror", "n_candidates": None, "n_samples": None}
-        small = slimsvm.compress(svm, X, y, n_vectors=size, random_state=0, **options)
+        method = MirrorPoints(n_candidates=None, n_samples=None)
+        small = slimsvm.compress(svm, X, y, n_vectors=size, method=method, random_state=0)
         machines[f"mirror points, at most {size}"] = small
     best = dict.fromkeys(machines, np.inf)
     for _ in range(2 if smoke else WANTED["repeats"]):

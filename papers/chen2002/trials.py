@@ -10,7 +10,7 @@ from common import Row
 from problems import SETTINGS, SMOKE, Split, splits_of
 
 import slimsvm
-from slimsvm.methods.mirroring import Limit, Settings, mirror_machine
+from slimsvm.methods.mirror.build import MirrorSettings, PairLimit, mirror_machine
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def run(task: Task) -> list[Row]:
     if task.preimage == "reduced_set":
         return reduced(task, svm)
     pairs = SMOKE["pairs"] if split.smoke else SETTINGS["runs"]["pairs"]
-    settings = Settings(
+    settings = MirrorSettings(
         n_pairs=max(pairs),
         preimage=task.preimage,  # type: ignore[arg-type]
         choice=task.choice,  # type: ignore[arg-type]
@@ -49,9 +49,12 @@ def run(task: Task) -> list[Row]:
         n_candidates=None,
         n_samples=None,
     )
-    limits = [Limit(n_pairs=allowed) for allowed in pairs]
+    limits = [PairLimit(n_pairs=allowed) for allowed in pairs]
     found = mirror_machine(whole.machine_, X, y, None, settings, np.random.default_rng(0), limits=limits)
-    return [row_of(task, allowed, 0, slimsvm.wrap(made.machine)) for allowed, made in zip(pairs, found, strict=True)]
+    return [
+        row_of(task, allowed, 0, slimsvm.estimator.wrap(made.machine))
+        for allowed, made in zip(pairs, found, strict=True)
+    ]
 
 
 def reduced(task: Task, svm: Any) -> list[Row]:

@@ -1,7 +1,7 @@
 """Reproduces García, González & Dorronsoro, "Optimal support vector selection for kernel perceptrons" (2006).
 
 On six data sets a kernel perceptron is trained by ten-fold cross-validation and weak support vectors are removed, step
-by step. Writes results.csv (a row per fold and step), partitions.csv, summary.csv, agreement.csv and the pictures.
+by step. Writes results.csv.gz (a row per fold and step), partitions.csv, summary.csv, agreement.csv and the pictures.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in [] if options.draw else options.only:
             rows_of(name, options.smoke)  # missing data are told before a pool is made
             tasks = trials.tasks_of(name, options.smoke)
-            common.run_set(name, trials.run, tasks, output / "results.csv", options.jobs, list(SETTINGS["sets"]))
+            common.run_set(name, trials.run, tasks, output / "results.csv.gz", options.jobs, list(SETTINGS["sets"]))
         draw(output)
     except common.MissingDataError as missing:
         print(missing, file=sys.stderr)
@@ -37,8 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def draw(output: Path) -> None:
-    """Everything that is made from results.csv."""
-    parts = summary.by_partition(common.read_results(output))
+    """Everything that is made from the results."""
+    parts = summary.by_partition(common.read_results(output / "results.csv.gz"))
     table = summary.summarise(parts)
     common.write_csv(output / "partitions.csv", summary.finals(parts))
     common.write_csv(output / "summary.csv", table)

@@ -12,7 +12,8 @@ from problems import SETTINGS, SMOKE, data_of, reuters, setting
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from slimsvm import GrowingSVC, KernelMachine, MultiKernelGrowingSVC, WidthSearchCV, add_early_exit
+from slimsvm import GrowingSVC, KernelMachine, MultiKernelGrowingSVC, add_early_exit
+from slimsvm.methods import WidthSearchCV
 
 METHODS = ("gsvc", "searched", "mk", "svc")  # the paper's width, our own search for it, several widths, the whole SVM
 EARLY = {"gsvc": "fc", "searched": "searched fc", "mk": "mk fc"}  # the same machines with early exit, as they grew

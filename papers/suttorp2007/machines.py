@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import slimsvm
+from slimsvm.methods import ReducedSet
 
 WANTED = SETTINGS["machines"]
 
@@ -64,7 +65,7 @@ def run(candidate: Candidate) -> list[Row]:
 
 def _trials(svc: SVC, size: int, method: dict[str, str], trials: int) -> list[Any]:
     refine: Any = False if method["refine"] == "none" else method["refine"]
-    options = {"solver": method["solver"], "init": method["start"], "refine": refine}
+    settings: Any = ReducedSet(solver=method["solver"], init=method["start"], refine=refine)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [slimsvm.compress(svc, n_vectors=size, random_state=trial, **options) for trial in range(trials)]
+        return [slimsvm.compress(svc, n_vectors=size, method=settings, random_state=trial) for trial in range(trials)]

@@ -1,7 +1,8 @@
 """Reproduces the experiments of Suttorp & Igel, "Resilient approximation of kernel classifiers" (ICANN 2007).
 
 For every set an SVM is trained once and kept, then approximated again and again: every solver from every start, at
-several sizes. Writes results.csv (a row per trial and size), summary.csv, findings.csv, machines.csv and the pictures.
+several sizes. Writes results.csv.gz (a row per trial and size), summary.csv, findings.csv, machines.csv and the
+pictures.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         stale.unlink()
     try:
         for name in [] if options.draw else options.only:
-            run_set(name, place, output / "results.csv", options.jobs)
+            run_set(name, place, output / "results.csv.gz", options.jobs)
             if name == SETTINGS["machines"]["set"]:
                 found = common.run_all(machines.run, machines.candidates(place), options.jobs)
                 common.write_csv(output / "machines.csv", [row for rows in found for row in rows])
@@ -43,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
-    """All trials of one set; its rows take the place of older ones in results.csv."""
-    rows = [trials.svm_row(name, place)]  # which trains it, where it is not kept yet
+    """All trials of one set; its rows take the place of older ones in the table."""
+    rows = [trials.svm_row(name, place) | common.origin()]  # which trains it, where it is not kept yet
     print(f"{name}: {rows[0]['size']} support vectors, test accuracy {rows[0]['test_accuracy']:.4f}", flush=True)
     tasks = trials.tasks_of(name, place)
     for found in common.told(name, common.run_all(trials.run, tasks, jobs), len(tasks)):
@@ -53,8 +54,8 @@ def run_set(name: str, place: Place, path: Path, jobs: int) -> None:
 
 
 def draw(output: Path, place: Place) -> None:
-    """Everything that is made from results.csv."""
-    rows = common.read_results(output)
+    """Everything that is made from the results."""
+    rows = common.read_results(output / "results.csv.gz")
     summarised = summary.summarise(rows, place.smoke)
     common.write_csv(output / "summary.csv", summarised)
     findings = summary.findings(rows, summarised)

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
-from slimsvm.methods.incremental import RESTARTS
+from slimsvm.methods import ReducedSet
+from slimsvm.methods.reduced_set.incremental import RESTARTS
 
 IDLE = 1e-6  # of ρ²: a vector that lowers it by less does nothing
 DRAWS = {"irprop", "fixed_point", "lbfgs"}  # solvers that start at random: the others give the same in every trial
@@ -61,12 +62,14 @@ def compressed(task: Task, sizes: list[int]) -> list[Any]:
     machine = _machine(task.set, task.place).machine_
     if task.solver in settings_of(task.set, task.place.smoke).get("sparse", ()):
         machine = replace(machine, points=csr_array(machine.points))
-    options = {"solver": task.solver, "refine": False if task.refine == "none" else task.refine}
+    options: dict[str, Any] = {"solver": task.solver, "refine": False if task.refine == "none" else task.refine}
     if task.start != "none":
         options["init"] = task.start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fixed points that get stuck: counted in the rows
-        made: list[Any] = slimsvm.compress(machine, n_vectors=sizes, random_state=task.trial, **options)
+        made: list[Any] = slimsvm.compress(
+            machine, n_vectors=sizes, method=ReducedSet(**options), random_state=task.trial
+        )
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import trials
-from common import Place, Row, select
+from common import Place, Row, origin, select
 from problems import WHOLE, data_of, machines_of, settings_of
 
 
@@ -39,6 +39,7 @@ def _combination(parts: list[Row], kept: list[Any], classes: Any, y_test: Any) -
     return (
         parts[0]
         | sums
+        | origin()
         | {
             "machine": WHOLE,
             "C": _common(parts, "C"),

@@ -66,9 +66,9 @@ def table1(table: list[Row]) -> str:
 
     rows = [("svm", 0.0), *((method, share) for share in SHARES for method in SPARSE), ("rvm", 0.0)]
     beyond = [(method, share) for share in SHARES for method in BEYOND]
-    title = "Test error in %, mean over the splits ± standard error, in brackets the paper's."
+    title = "Test error in %, mean over the splits ± standard error; numbers of the paper in brackets."
     return (
-        f"{title}\n\n{_by_set(table, rows, cell)}\n\nBeyond the paper, for comparison with SLMC:\n\n"
+        f"{title}\n\n{_by_set(table, rows, cell)}\n\nVariants that are not in the paper, for comparison with SLMC:\n\n"
         f"{_by_set(table, beyond, cell)}"
     )
 
@@ -96,8 +96,9 @@ def vectors(table: list[Row]) -> str:
 
     rows = [("svm", 0.0), *(("slmc", share) for share in SHARES), ("rvm", 0.0)]
     title = (
-        "Numbers of vectors, mean over the splits; RS, MRS, RSVM and MRSVM have SLMC's. Where the machines of USPS "
-        "share some, distinct ones of all. In brackets the paper's: N_SV, and for the RVM the share of it."
+        "Numbers of vectors, mean over the splits; RS, MRS, RSVM and MRSVM have as many as SLMC. If the machines of "
+        "USPS share vectors: distinct vectors of all vectors. Numbers of the paper in brackets: N_SV, and for the RVM "
+        "its share of N_SV."
     )
     return f"{title}\n\n{_by_set(table, rows, cell)}"
 
@@ -112,8 +113,8 @@ def times(table: list[Row]) -> str:
     some = [*SPARSE, *BEYOND]
     rows = [("svm", 0.0), *((method, share) for share in SHARES for method in some), ("rvm", 0.0)]
     title = (
-        "Seconds of a training on one thread, two side by side, mean over the splits; for USPS all machines. After +, "
-        "what the choice took: the other solvers for RS and MRS, cross-validation for RSVM, MRSVM and RVM."
+        "Seconds of training on one thread, two runs in parallel, mean over the splits; for USPS all machines. After "
+        "+, the seconds of the choice: the other solvers for RS and MRS, cross-validation for RSVM, MRSVM and RVM."
     )
     return f"{title}\n\n{_by_set(table, rows, cell)}"
 

@@ -98,7 +98,7 @@ def write_results(path: Path, rows: list[Row]) -> None:
 
 def draw(output: Path, place: Place) -> None:
     """Everything that is made from results.csv."""
-    rows = common.read_results(output, common.read_csv)
+    rows = common.read_results(output / "results.csv")
     table = summary.summarise(rows, place.smoke)
     common.write_csv(output / "summary.csv", table)
     verdicts = summary.verdicts(rows, table)
@@ -107,7 +107,7 @@ def draw(output: Path, place: Place) -> None:
         print("{claim}: {here} (paper {paper}): {verdict}".format(**verdict))
     pictures.draw_table(table, output)
     pair = pictures.draw_figure1(output, place)
-    common.write_csv(output / "figure1.csv", pair)
+    common.write_csv(output / "figure1.csv", [row | common.origin() for row in pair])
     report.fill(HERE / "README.md", output / "README.md", table, verdicts, pair)
 
 

@@ -1,12 +1,11 @@
-"""slimsvm: kernel machines with few vectors, evaluated near the limit of the hardware.
+"""slimsvm makes kernel SVMs small and fast.
 
     import slimsvm
-    fast = slimsvm.compress(svc)                   # a fitted scikit-learn SVM, a Pipeline, a LIBSVM model file
-    small = slimsvm.compress(svc, n_vectors=0.05)  # the same with a twentieth of the vectors
+    small = slimsvm.compress(svc, X, y, max_loss=0.005)  # a fitted scikit-learn SVM, a Pipeline, a LIBSVM model file
     small.predict(X)
     small.save("small.slim"); slimsvm.load("small.slim")
 
-Names are loaded when they are first used, so that `import slimsvm` does not pay for scikit-learn.
+Names are loaded when they are first used, so that `import slimsvm` does not import scikit-learn.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slimsvm._versions import __version__, show_versions
     from slimsvm.compression import compress
-    from slimsvm.compression.tradeoff import Frontier, frontier
-    from slimsvm.converters import register_skl2onnx
-    from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, load, save, wrap
+    from slimsvm.compression.estimator import CompressedClassifier, CompressedOutlierDetector, CompressedRegressor
+    from slimsvm.estimator import load, read_libsvm
     from slimsvm.exceptions import (
         FormatError,
         Interrupted,
         PromiseError,
-        SlowCoreWarning,
         UnsupportedExportError,
         UnsupportedModelError,
     )
@@ -32,25 +29,72 @@ if TYPE_CHECKING:
     from slimsvm.formats.scikit_learn import to_sklearn
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.early_exit import add_early_exit
-    from slimsvm.methods.growing import GrowingSVC, MultiKernelGrowingSVC
-    from slimsvm.methods.mirror import MirrorPointClassifier
-    from slimsvm.methods.perceptron import PrunedPerceptronClassifier
-    from slimsvm.methods.reduced_set import ReducedSetClassifier
-    from slimsvm.methods.reduced_svm import ReducedSVC
+    from slimsvm.methods.growing.estimator import GrowingSVC, MultiKernelGrowingSVC
+    from slimsvm.methods.large_margin.classifier import SparseLargeMarginClassifier
+    from slimsvm.methods.large_margin.one_class import SparseOneClassSVM
+    from slimsvm.methods.large_margin.reduced_svm import ReducedSVC
+    from slimsvm.methods.large_margin.regressor import SparseLargeMarginRegressor
+    from slimsvm.methods.mirror.estimator import MirrorPointClassifier
+    from slimsvm.methods.perceptron.estimator import PrunedPerceptronClassifier
+    from slimsvm.methods.reduced_set.estimator import ReducedSetClassifier
     from slimsvm.methods.relevance import RelevanceVectorClassifier
-    from slimsvm.methods.sparse_margin import SparseLargeMarginClassifier
-    from slimsvm.methods.sparse_one_class import SparseOneClassSVM
-    from slimsvm.methods.sparse_regression import SparseLargeMarginRegressor
-    from slimsvm.methods.width_search import WidthSearchCV
-    from slimsvm.plots.decision import DecisionDisplay, plot_decision
-    from slimsvm.plots.frontier import FrontierDisplay
-    from slimsvm.plots.vectors import VectorsDisplay, plot_vectors
+    from slimsvm.tradeoff.api import frontier
+
+# The home of each public name.
+_HOMES = {
+    "CompressedClassifier": "compression.estimator",
+    "CompressedOutlierDetector": "compression.estimator",
+    "CompressedRegressor": "compression.estimator",
+    "FormatError": "exceptions",
+    "GrowingSVC": "methods.growing.estimator",
+    "Interrupted": "exceptions",
+    "KernelMachine": "machine",
+    "MirrorPointClassifier": "methods.mirror.estimator",
+    "MultiKernelGrowingSVC": "methods.growing.estimator",
+    "PromiseError": "exceptions",
+    "PrunedPerceptronClassifier": "methods.perceptron.estimator",
+    "ReducedSVC": "methods.large_margin.reduced_svm",
+    "ReducedSetClassifier": "methods.reduced_set.estimator",
+    "RelevanceVectorClassifier": "methods.relevance",
+    "SparseLargeMarginClassifier": "methods.large_margin.classifier",
+    "SparseLargeMarginRegressor": "methods.large_margin.regressor",
+    "SparseOneClassSVM": "methods.large_margin.one_class",
+    "UnsupportedExportError": "exceptions",
+    "UnsupportedModelError": "exceptions",
+    "__version__": "_versions",
+    "add_early_exit": "methods.early_exit",
+    "compress": "compression",
+    "export": "formats",
+    "frontier": "tradeoff.api",
+    "load": "estimator",
+    "read_libsvm": "estimator",
+    "show_versions": "_versions",
+    "to_sklearn": "formats.scikit_learn",
+}
+_SUBMODULES = ("converters", "estimator", "exceptions", "methods", "plots", "tradeoff")
+# Names that were once here, with their present home.
+_MOVED = {
+    "DecisionDisplay": "plots",
+    "Frontier": "tradeoff.table",
+    "FrontierDisplay": "plots",
+    "SlimClassifier": "estimator",
+    "SlimOutlierDetector": "estimator",
+    "SlimRegressor": "estimator",
+    "SlowCoreWarning": "exceptions",
+    "VectorsDisplay": "plots",
+    "WidthSearchCV": "methods",
+    "plot_decision": "plots",
+    "plot_vectors": "plots",
+    "register_skl2onnx": "converters",
+    "save": "estimator",
+    "wrap": "estimator",
+}
 
 __all__ = [
-    "DecisionDisplay",
+    "CompressedClassifier",
+    "CompressedOutlierDetector",
+    "CompressedRegressor",
     "FormatError",
-    "Frontier",
-    "FrontierDisplay",
     "GrowingSVC",
     "Interrupted",
     "KernelMachine",
@@ -61,74 +105,34 @@ __all__ = [
     "ReducedSVC",
     "ReducedSetClassifier",
     "RelevanceVectorClassifier",
-    "SlimClassifier",
-    "SlimOutlierDetector",
-    "SlimRegressor",
-    "SlowCoreWarning",
     "SparseLargeMarginClassifier",
     "SparseLargeMarginRegressor",
     "SparseOneClassSVM",
     "UnsupportedExportError",
     "UnsupportedModelError",
-    "VectorsDisplay",
-    "WidthSearchCV",
     "__version__",
     "add_early_exit",
     "compress",
     "export",
     "frontier",
     "load",
-    "plot_decision",
-    "plot_vectors",
-    "register_skl2onnx",
-    "save",
+    "read_libsvm",
     "show_versions",
     "to_sklearn",
-    "wrap",
 ]
-
-_HOMES = {
-    "_versions": ("__version__", "show_versions"),
-    "compression": ("compress",),
-    "compression.tradeoff": ("Frontier", "frontier"),
-    "converters": ("register_skl2onnx",),
-    "estimator": ("SlimClassifier", "SlimOutlierDetector", "SlimRegressor", "load", "save", "wrap"),
-    "exceptions": (
-        "FormatError",
-        "Interrupted",
-        "PromiseError",
-        "SlowCoreWarning",
-        "UnsupportedExportError",
-        "UnsupportedModelError",
-    ),
-    "formats": ("export",),
-    "formats.scikit_learn": ("to_sklearn",),
-    "machine": ("KernelMachine",),
-    "methods.mirror": ("MirrorPointClassifier",),
-    "methods.early_exit": ("add_early_exit",),
-    "methods.growing": ("GrowingSVC", "MultiKernelGrowingSVC"),
-    "methods.perceptron": ("PrunedPerceptronClassifier",),
-    "methods.reduced_set": ("ReducedSetClassifier",),
-    "methods.reduced_svm": ("ReducedSVC",),
-    "methods.relevance": ("RelevanceVectorClassifier",),
-    "methods.sparse_margin": ("SparseLargeMarginClassifier",),
-    "methods.sparse_one_class": ("SparseOneClassSVM",),
-    "methods.sparse_regression": ("SparseLargeMarginRegressor",),
-    "methods.width_search": ("WidthSearchCV",),
-    "plots.decision": ("DecisionDisplay", "plot_decision"),
-    "plots.frontier": ("FrontierDisplay",),
-    "plots.vectors": ("VectorsDisplay", "plot_vectors"),
-}
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"slimsvm.{home}"), name)
-            globals()[name] = value
-            return value
+    if name in _HOMES:
+        value = getattr(import_module(f"slimsvm.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return import_module(f"slimsvm.{name}")
+    if name in _MOVED:
+        raise AttributeError(f"slimsvm.{name} has moved. Use slimsvm.{_MOVED[name]}.{name}.")
     raise AttributeError(f"module 'slimsvm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_SUBMODULES]

@@ -1,8 +1,8 @@
-"""The only door to the compiled core.
+"""The only module that calls the compiled core.
 
-`available` says whether the core could be built and loaded. Where it could not, every caller has a NumPy path, and a
-warning says so once; with `SLIMSVM_REQUIRE_CORE=1` in the environment a missing core is an error instead, so that a
-broken build cannot pass as a slow one.
+`available` says whether the core could be loaded. If not, all callers use NumPy, and the import of slimsvm warns once.
+With `SLIMSVM_REQUIRE_CORE=1` in the environment a missing core is an error, so that a broken build is noticed.
+`SLIMSVM_INSTRUCTION_SET` selects an instruction set instead of the best one that the processor has.
 """
 
 from __future__ import annotations
@@ -22,15 +22,24 @@ if TYPE_CHECKING:
     from slimsvm.input_map import InputMap
     from slimsvm.kernels import Kernel
 
+INSTRUCTION_SETS = ("avx512", "avx2", "baseline")
+
+_wanted = os.environ.get("SLIMSVM_INSTRUCTION_SET")
+if _wanted and _wanted not in INSTRUCTION_SETS:
+    raise ValueError(f"SLIMSVM_INSTRUCTION_SET must be one of {', '.join(INSTRUCTION_SETS)}. Got {_wanted!r}.")
+
 _native: Any
 try:
     from slimsvm import _native  # type: ignore[no-redef]
 except ImportError as error:
     if os.environ.get("SLIMSVM_REQUIRE_CORE") == "1":
-        raise ImportError("SLIMSVM_REQUIRE_CORE is 1 and the compiled core of slimsvm is not there.") from error
+        raise ImportError(
+            "SLIMSVM_REQUIRE_CORE is 1, and the compiled core of slimsvm could not be loaded. Reinstall slimsvm with a "
+            "C++17 compiler."
+        ) from error
     warnings.warn(
-        "The compiled core of slimsvm could not be loaded; the NumPy implementation answers, ten or more times slower. "
-        "Install a C++17 compiler and reinstall slimsvm to build it.",
+        "The compiled core of slimsvm could not be loaded. Predictions use NumPy, which is ten or more times slower. "
+        "Install a C++17 compiler and reinstall slimsvm to build the core.",
         SlowCoreWarning,
         stacklevel=2,
     )
@@ -39,14 +48,19 @@ except ImportError as error:
 else:
     available = True
     instruction_set = _native.instruction_set
+    if _wanted and _wanted != instruction_set:  # the core falls back to baseline
+        raise ValueError(
+            f"SLIMSVM_INSTRUCTION_SET is {_wanted}, which this processor or this build of slimsvm does not have. "
+            "Unset it to use the best instruction set there is."
+        )
 
 Sites = tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]
 
-SMALL_WORK = 4e6  # multiplications below which threads cost more than they give
-SPARSE_DENSITY = 1 / 16  # of points, below which they are evaluated through an inverted index
-LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which sums instead of differences of coordinates lose digits
+SMALL_WORK = 4e6  # multiplications below which one thread is faster than several
+SPARSE_DENSITY = 1 / 16  # sparse points with fewer entries are evaluated through an inverted index
+LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which the inverted index loses digits
 CORES = os.cpu_count() or 1
-DENSE_VALUES = 2**26  # coordinates up to which thin points are made dense for the sake of accuracy
+DENSE_VALUES = 2**26  # most coordinates of sparse points that are made dense for accuracy
 
 
 def plan(
@@ -64,11 +78,11 @@ def plan(
 ) -> Any:
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
-    Both fill out, (n, G q) sums or, without coefficients, (n, m) kernel values, in float64, each on top of `start`.
-    They return the number of rows that hold a NaN or an infinity, or whose squares or outputs overflow: they start with
-    a NaN. None where the core has no accurate way: thin points of a radial kernel, far from the origin. `sites` are
-    those of a head of distances: the point of each, its scale and its square (`Kernel.scaled_squares`). `stages` are
-    those of a head with early exit: out is then its scores (n, q), or counts (n, 1).
+    Both fill `out`, in float64, with sums (n, G q), or with kernel values (n, m) if there are no coefficients, and add
+    `start`. They return the number of rows that contain NaN or infinity, or whose squares or outputs overflow; these
+    rows of `out` start with a NaN. The result is None if the core cannot be accurate: sparse points of a radial kernel
+    far from the origin. `sites` belong to a `MirrorHead`: the point of each site, its scale, and its square
+    (`Kernel.scaled_squares`). With `stages`, for early exit, `out` holds scores (n, q) or counts (n, 1).
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
@@ -80,7 +94,7 @@ def plan(
         thin = False
     if thin:
         parts |= {"values": points.data, "columns": points.indices, "starts": points.indptr}
-        in_float = False  # these are not centred, and memory, not arithmetic, is what they wait for
+        in_float = False  # sparse points are not centred, and their speed is limited by memory, not by arithmetic
     else:
         parts["points"] = points.toarray() if is_sparse(points) else np.ascontiguousarray(points, np.float64)
     if input_map is not None:
@@ -105,7 +119,7 @@ def plan(
 def gram(
     kernel: Kernel, X: NDArray[Any], Z: NDArray[Any], gammas: NDArray[np.float64] | None
 ) -> tuple[NDArray[Any], int]:
-    """K_ij = k(x_i, z_j) of dense X and Z of one type, (n, m), and how many rows start with a NaN, as in `plan`."""
+    """K_ij = k(x_i, z_j), (n, m), for dense X and Z of one type, and the number of rows with NaN, as in `plan`."""
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     packed = plan(kernel, Z, gammas, None, None, (), None, X.dtype == np.float32, False)
     return out, packed.values(np.ascontiguousarray(X), out, threads(None, out.size * X.shape[1]))
@@ -114,7 +128,7 @@ def gram(
 def agreement(
     S: NDArray[np.float32], T: NDArray[np.float32], weights: NDArray[np.float32] | None = None
 ) -> NDArray[np.float64]:
-    """counts_rc = Σ_i w_i [S_ri + T_ci > 0], (rows of S, rows of T), of (r, n) and (c, n); w is 1 where left out."""
+    """counts_rc = Σ_i w_i [S_ri + T_ci > 0], (r, c), for S (r, n) and T (c, n); weights w are 1 by default."""
     counts = np.empty((len(S), len(T)))
     if available:
         _native.agreement(S, T, weights, counts, threads(-1, float(S.size) * len(T)))
@@ -127,9 +141,9 @@ def agreement(
 
 
 def threads(n_jobs: int | None, work: float) -> int:
-    """How many threads serve `work` multiplications: one if they are few, else joblib's meaning of `n_jobs`.
+    """The number of threads for `work` multiplications: one if they are few, else `n_jobs` as joblib defines it.
 
-    None is one thread, unless a `parallel_config` says otherwise; −1 is all cores; more than there are give nothing.
+    None means one thread, unless a `parallel_config` says otherwise; −1 means all cores, which is also the most.
     """
     if (n_jobs is not None and type(n_jobs) is not int and not _is_whole(n_jobs)) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
@@ -147,14 +161,15 @@ def _is_whole(value: Any) -> bool:
 
 
 def exp2_seconds(in_float: bool, repeats: int = 200) -> float:
-    """Seconds per value of the core's own exponential on an array in cache, on one thread."""
+    """Seconds per value of the core's exponential on an array in cache, on one thread."""
     return float(_native.exp2_seconds(in_float, repeats))
 
 
 def hull_rows(kernel: Kernel, X: Any, ridge: NDArray[np.float64], cache_bytes: int) -> Any:
-    """Rows of H_ij = k(x_i, x_j) + 1 + ridge_i [i = j], held within `cache_bytes`: what `hull` takes.
+    """Rows of H_ij = k(x_i, x_j) + 1 + ridge_i [i = j] for `hull`, cached in at most `cache_bytes`.
 
-    None where the core has no accurate way, as in `plan`. `copy_row(i, out)` gives one; `computed` counts.
+    The result is None if the core cannot be accurate, as in `plan`. `copy_row(i, out)` copies one row; `computed`
+    counts the rows computed.
     """
     thin = is_sparse(X)
     packed = plan(kernel, X, None, None, np.ones(X.shape[0]), (), None, False, thin)
@@ -167,5 +182,5 @@ def hull_rows(kernel: Kernel, X: Any, ridge: NDArray[np.float64], cache_bytes: i
 
 
 def hull(rows: Any, signs: NDArray[np.float64], alpha: NDArray[np.float64]) -> Any:
-    """The point Σ α_i y_i X_i of a hull, X_i·X_j = H_ij, on its way to the nearest one: what `optim.hull` drives."""
+    """The compiled loop of `optim.hull`: moves Σ α_i y_i X_i, with X_i·X_j = H_ij, to the nearest point of the hull."""
     return _native.make_hull(rows, np.ascontiguousarray(signs), np.ascontiguousarray(alpha))

@@ -1,8 +1,8 @@
 """Records: immutable plain data, equal by value.
 
-Everything that makes up a machine (kernel, head, answer, calibration, input map and the machine itself) is a frozen
-dataclass with this base. Arrays inside a record are read-only for good, so a record can be shared between threads,
-hashed, compared and saved without asking who else holds it.
+A machine and all of its parts (kernel, head, answer, calibration, input map) are frozen dataclasses with this base.
+Arrays inside a record are read-only and stay so. Records can therefore be shared between threads, hashed, compared and
+saved.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
+from slimsvm.sparse_parts import check_sparse
+
 R = TypeVar("R", bound="Record")
 FloatArray = NDArray[np.float64]
 
 
 def frozen_array(values: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """A C-contiguous copy of `values` that nobody can make writeable again (it lives in a `bytes` object)."""
+    """A C-contiguous copy of `values` that cannot be made writeable again: its memory is a `bytes` object."""
     array = np.ascontiguousarray(values, dtype=dtype)
     if array.dtype.hasobject:
         array = array.copy()
         array.setflags(write=False)
-        return array.view()  # the owner of the memory could be made writeable again, a view of it cannot
+        return array.view()  # the array itself could be made writeable again; a view of it cannot
     frozen: NDArray[Any] = np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(np.shape(values))
     return frozen
 
 
 class FrozenCsr(sparse.csr_array):
-    """A CSR array whose parts can be neither written nor replaced; what is computed from it is an ordinary one."""
+    """A CSR array whose parts cannot be written or replaced. Results computed from it are ordinary arrays."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("data", "indices", "indptr", "_shape"):
@@ -44,11 +46,12 @@ class FrozenCsr(sparse.csr_array):
 
     def _check_thawed(self) -> None:
         if self.__dict__.get("_frozen"):
-            raise ValueError("The sparse array of a record is read-only. Change a copy of it.")
+            raise ValueError("The sparse array of a record is read-only. Copy it first.")
 
 
 def frozen_csr(values: Any) -> sparse.csr_array:
-    """A canonical CSR copy (sorted indices, no duplicates, no stored zeros) in frozen arrays; int64 indices."""
+    """A read-only canonical CSR copy: sorted int64 indices, no duplicates, no stored zeros."""
+    check_sparse(values, "The sparse array of a record")
     matrix = sparse.csr_array(values, copy=True, dtype=np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -61,7 +64,7 @@ def frozen_csr(values: Any) -> sparse.csr_array:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether `value` is a SciPy sparse matrix or array, of any format."""
+    """Whether `value` is a SciPy sparse matrix or array of any format."""
     return bool(sparse.issparse(value))
 
 
@@ -77,13 +80,22 @@ class Record:
         return hash(self.digest())
 
     def digest(self) -> str:
-        """SHA-256 over the type and every field, in order: the same for equal records on any machine."""
+        """SHA-256 of the type and all fields: the same for equal records on any computer."""
         sha = hashlib.sha256()
         _feed(sha, self)
         return sha.hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+        return _rebuild, (type(self), self.__getstate__())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone, for skops: what a machine has cached for evaluation is not part of it."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the fields through the constructor, which checks and freezes them."""
+        for name, value in type(self)(**state).__getstate__().items():
+            object.__setattr__(self, name, value)
 
     def __copy__(self: R) -> R:
         return self
@@ -108,7 +120,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _feed(sha: Any, value: Any) -> None:
-    """Feed one field to the hash, with its type and shape so that no two values share an encoding."""
+    """Add one field to the hash, with its type and shape, so that different values have different encodings."""
     if isinstance(value, Record):
         sha.update(f"{type(value).__name__}(".encode())
         for f in fields(value):  # type: ignore[arg-type]
@@ -121,7 +133,7 @@ def _feed(sha: Any, value: Any) -> None:
             _feed(sha, part)
     elif isinstance(value, np.ndarray):
         sha.update(f"{value.dtype}{value.shape}".encode())
-        # `+ 0.0` maps -0.0 to 0.0, which compare equal.
+        # Adding zero turns -0.0 into 0.0: the two compare equal.
         data = repr(value.tolist()).encode() if value.dtype.kind in "OU" else (value + value.dtype.type(0)).tobytes()
         sha.update(data)
     elif isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Versions of slimsvm and of what it stands on, for bug reports."""
+"""Versions of slimsvm and its dependencies, for bug reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __version__ = _installed("slimsvm", "0+unknown")
 
 
 def versions() -> dict[str, str]:
-    """The versions of slimsvm, Python and the dependencies, the platform, and what evaluates the kernels."""
+    """The versions of slimsvm, Python and the dependencies, the platform, and the core in use."""
     return {
         "slimsvm": __version__,
         "python": platform.python_version(),

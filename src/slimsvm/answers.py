@@ -1,54 +1,60 @@
-"""Answers: what a machine's scores mean. A class, a number, or in and out.
+"""Answers turn a machine's scores into predictions: classes, values, or inlier and outlier.
 
-Signs: +b everywhere, and a positive score of a binary machine speaks for the second of the sorted classes, as in
-scikit-learn. A pair's score is positive for the first class of the pair, as in LIBSVM.
+Signs: intercepts are added (+b). A positive score of a binary machine means the second of the sorted classes, as in
+scikit-learn. A positive score of a pair of classes means the first class of the pair, as in LIBSVM.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
-from slimsvm.heads import Head, StagedHead, class_pairs
+from slimsvm.heads import Head, StagedHead, class_pairs, class_sums
 
 PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
 
 
 class Answer(Record):
-    """The contract of an answer; `pairwise` says that the scores are those of pairs of classes."""
+    """The contract of an answer. With `pairwise`, the scores belong to pairs of classes."""
 
     name: ClassVar[str]
 
+    @property
+    def outcomes(self) -> NDArray[Any] | None:
+        """The values that `predict` can return, sorted; None if it can return any number."""
+        return None
+
     @abstractmethod
     def check(self, head: Head) -> None:
-        """Refuse a head whose scores this answer cannot read."""
+        """Raise ValueError for a head whose scores this answer cannot read."""
 
     @abstractmethod
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
-        """What `decision_function` returns, from scores (n, s)."""
+        """The result of `decision_function`, from scores (n, s)."""
 
     @abstractmethod
     def predict(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:
-        """What `predict` returns, from scores (n, s)."""
+        """The result of `predict`, from scores (n, s)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Classes(Answer):
-    """A class: by sign (two classes, one score), by the largest score, or by votes of pairs.
+    """A class: by the sign of one score (two classes), by the largest score, or by the votes of pairs.
 
     Parameters
     ----------
     labels : (k,), sorted.
-    order : precedence, a permutation of 0..k−1 (positions in `labels`); sorted if left out. The blocks of a
-        PairwiseHead lie in this order. Votes that tie go to the class that comes first in it, and a score of exactly
-        zero to the one that comes later: LIBSVM's rules, whose model files list the labels in any order.
+    order : precedence of the classes, a permutation of 0..k−1 (positions in `labels`); default sorted. The blocks of a
+        PairwiseHead are in this order. LIBSVM's rules, whose model files list the labels in any order: of classes with
+        equally many votes the first one wins, and a score of exactly zero counts for the later class.
     shape : `"ovr"` or `"ovo"`, scikit-learn's `decision_function_shape` of a pairwise machine.
-    break_ties : as in scikit-learn's SVC, decide by the largest "ovr" decision instead of by votes.
+    break_ties : whether the largest "ovr" decision decides instead of the votes, as in scikit-learn's SVC.
     """
 
     name: ClassVar[str] = "classes"
@@ -64,29 +70,33 @@ class Classes(Answer):
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "break_ties", bool(self.break_ties))
         if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
-            raise ValueError(f"labels of Classes must be two or more, distinct and sorted. Got {labels!r}.")
+            raise ValueError(f"labels of Classes must be at least two, distinct and sorted. Got {labels!r}.")
         if sorted(order) != list(range(len(labels))):
             raise ValueError(f"order of Classes must be a permutation of 0 to {len(labels) - 1}. Got {order}.")
         if self.shape not in ("ovr", "ovo"):
             raise ValueError(f"shape of Classes must be 'ovr' or 'ovo'. Got {self.shape!r}.")
         if self.break_ties and self.shape == "ovo" and len(labels) > 2:
-            raise ValueError("break_ties of Classes must be False when shape is 'ovo', as in scikit-learn.")
+            raise ValueError("break_ties of Classes must be False if shape is 'ovo', as in scikit-learn.")
+
+    @property
+    def outcomes(self) -> NDArray[Any]:
+        return self.labels
 
     @property
     def n_classes(self) -> int:
-        """k."""
+        """k, the number of classes."""
         return len(self.labels)
 
     def check(self, head: Head) -> None:
         k = self.n_classes
         if head.n_scores != (k * (k - 1) // 2 if head.gives_pairs else 1 if k == 2 else k):
-            raise ValueError(f"{k} classes do not go with a {head.name} head of {head.n_scores} scores.")
+            raise ValueError(f"The {head.name} head has the wrong number of scores for {k} classes: {head.n_scores}.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
         if pairwise:
             pairs = self.sorted_pairs(scores)
             if self.n_classes == 2:
-                return np.asarray(-pairs[:, 0])  # a pair speaks for its first class, a decision for the second
+                return np.asarray(-pairs[:, 0])  # a pair is positive for its first class, a decision for the second
             return pairs if self.shape == "ovo" else _one_vs_rest(pairs, self.n_classes)
         return scores[:, 0] if self.n_classes == 2 else scores
 
@@ -94,13 +104,13 @@ class Classes(Answer):
         return np.asarray(self.labels[self.index(scores, pairwise)])
 
     def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[np.intp]:
-        """The position in `labels` of each sample's answer."""
+        """The position of each sample's class in `labels`, (n,)."""
         if pairwise:
             return self._best_of_votes(scores)
         if self.n_classes > 2:
             return np.asarray(scores.argmax(axis=1))
         zero_is_second = self.order[1] == 1
-        if len(scores) == 1:  # a comparison of arrays costs a microsecond, as much as a small machine
+        if len(scores) == 1:  # comparing arrays takes a microsecond, as long as evaluating a small machine
             score = scores.item()
             return PLACES[score > 0 or (zero_is_second and score == 0)]
         return (scores[:, 0] >= 0 if zero_is_second else scores[:, 0] > 0).astype(np.intp)
@@ -111,31 +121,34 @@ class Classes(Answer):
         return np.asarray(np.take(self.order, _votes(scores > 0, self.n_classes).argmax(axis=1)), dtype=np.intp)
 
     def sorted_pairs(self, scores: FloatArray) -> FloatArray:
-        """Pair scores in the order of the sorted classes, from the order of precedence."""
+        """Pair scores in the order of the sorted classes, from pair scores in the order of precedence."""
         k = self.n_classes
         if self.order == tuple(range(k)):
             return scores
-        place = np.empty((k, k), dtype=np.intp)
-        place[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
-        rank = np.argsort(self.order)
-        first, second = rank[np.triu_indices(k, 1)[0]], rank[np.triu_indices(k, 1)[1]]
-        swapped = first > second
-        column = place[np.minimum(first, second), np.maximum(first, second)]
-        return np.asarray(scores[:, column] * np.where(swapped, -1.0, 1.0))
+        columns, signs = self._sorted_columns
+        return np.asarray(scores[:, columns] * signs)
+
+    @cached_property
+    def _sorted_columns(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """Where the pairs of the sorted classes are among those in the order of precedence, and their signs there."""
+        k = self.n_classes
+        first, second = (np.argsort(self.order)[places] for places in class_pairs(k))
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        return low * k - low * (low + 1) // 2 + high - low - 1, np.where(first > second, -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Value(Answer):
-    """A number per score; `flat` gives (n,) where there is one score, else (n, s)."""
+    """One value per score: (n, s), or (n,) with `flat`, which needs a single score."""
 
     name: ClassVar[str] = "value"
     flat: bool = True
 
     def check(self, head: Head) -> None:
         if head.gives_pairs or isinstance(head, StagedHead):
-            raise ValueError(f"A regression machine cannot have a {head.name} head, whose scores are for classes.")
+            raise ValueError(f"A regression machine cannot have a {head.name} head, which scores classes.")
         if self.flat and head.n_scores != 1:
-            raise ValueError(f"A flat answer needs one score per sample. The head has {head.n_scores}.")
+            raise ValueError(f"flat of Value needs a head with one score per sample. Got {head.n_scores} scores.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
         return scores[:, 0] if self.flat else scores
@@ -146,13 +159,19 @@ class Value(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Inlier(Answer):
-    """+1 where the score is above zero, else −1."""
+    """+1 (inlier) if the score is above zero, else −1 (outlier)."""
 
     name: ClassVar[str] = "inlier"
 
+    @property
+    def outcomes(self) -> NDArray[Any]:
+        return np.array([-1, 1])
+
     def check(self, head: Head) -> None:
         if head.gives_pairs or isinstance(head, StagedHead) or head.n_scores != 1:
-            raise ValueError(f"A one-class machine has one score per sample. The {head.name} head has {head.n_scores}.")
+            raise ValueError(
+                f"A one-class machine needs one score per sample. The {head.name} head has {head.n_scores}."
+            )
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
         return scores[:, 0]
@@ -165,12 +184,11 @@ ANSWERS: dict[str, type[Answer]] = {a.name: a for a in (Classes, Value, Inlier)}
 
 
 def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
-    """Votes (n, k) from what the first class of each pair won (n, pairs): the second has won the other pairs."""
-    _, second, sign = class_pairs(k)
-    return np.asarray(won.astype(np.float64) @ sign + np.bincount(second, minlength=k))
+    """Votes (n, k), from whether the first class of each pair won, (n, pairs); otherwise the second class won."""
+    return class_sums(won, k) + np.arange(k)  # class i is the second of i pairs
 
 
 def _one_vs_rest(pairs: FloatArray, k: int) -> FloatArray:
-    """scikit-learn's "ovr" decision of pair scores: votes, and confidences squeezed into (−1/3, 1/3) to break ties."""
-    confidence = pairs @ class_pairs(k)[2]
+    """scikit-learn's "ovr" decision from pair scores: votes plus confidences in (−1/3, 1/3) that break ties."""
+    confidence = class_sums(pairs, k)
     return np.asarray(_votes(pairs >= 0, k) + confidence / (3 * (np.abs(confidence) + 1)))

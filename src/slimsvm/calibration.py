@@ -1,10 +1,10 @@
-"""Calibration: probabilities from scores.
+"""Calibrations turn scores into probabilities.
 
-A calibration whose `decides` is true also decides the class: the parent's `predict` went by its probabilities, as
-scikit-learn's CalibratedClassifierCV does and its SVC does not.
+If `decides` is true, the probabilities also decide the class. This is how scikit-learn's CalibratedClassifierCV
+predicts; its SVC predicts from scores.
 
-Of a machine that votes by pairs, one calibration reads the pairs' scores (`reads_pairs`); the others read what
-scikit-learn's calibrators read, its "ovr" decision with one column per class.
+For a machine that votes by pairs, `PairwiseSigmoid` reads the scores of the pairs (`reads_pairs`). The others read the
+"ovr" decision with one column per class, as scikit-learn's calibrators do.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.special import expit, softmax
 from slimsvm._record import FloatArray, Record, frozen_array
 
 LEAST_PAIR_PROBABILITY = 1e-7  # LIBSVM's bound, away from 0 and 1, on the probabilities that it couples
+LARGEST_EXPONENT = 1e300  # differences of larger ones would overflow; the probabilities are 0 and 1 long before
 
 
 class Calibration(Record):
@@ -31,7 +32,7 @@ class Calibration(Record):
 
     @abstractmethod
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
-        """Refuse scores that this calibration cannot read; `pairwise` says that they are those of pairs."""
+        """Raise ValueError for scores that this calibration cannot read. With `pairwise`, they belong to pairs."""
 
     @abstractmethod
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
@@ -40,10 +41,10 @@ class Calibration(Record):
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid(Calibration):
-    """Platt: P = 1/(1 + exp(a f + b)) for each score; with k > 2 scores these are scaled to sum to one.
+    """Platt's sigmoid: P = 1/(1 + exp(a f + b)) for each score; more than two are scaled to sum to one.
 
-    `coupled` lets LIBSVM's coupling of pairs run over each score's two classes, as scikit-learn's SVC and LIBSVM up to
-    3.24 do. It stops before it converges and moves P by up to 0.005, which belongs to their answer.
+    `coupled` also applies LIBSVM's coupling to the two classes of each score, as scikit-learn's SVC and LIBSVM up to
+    3.24 do. The coupling stops before it converges and changes P by up to 0.005, so the same probabilities need it.
     """
 
     name: ClassVar[str] = "sigmoid"
@@ -58,7 +59,9 @@ class Sigmoid(Calibration):
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
         _check_sizes(self, n_scores, (self.a, self.b))
         if pairwise:
-            raise ValueError("A sigmoid calibration reads scores of classes, not of pairs: use PairwiseSigmoid.")
+            raise ValueError(
+                "Sigmoid reads scores of classes, and this head gives scores of pairs: use PairwiseSigmoid."
+            )
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         exponent = scores * self.a + self.b
@@ -67,10 +70,10 @@ class Sigmoid(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(Calibration):
-    """LIBSVM's: a sigmoid per pair of classes, P(i | i or j) = 1/(1 + exp(a f + b)), and their pairwise coupling.
+    """LIBSVM's probabilities: one sigmoid per pair of classes, P(i | i or j) = 1/(1 + exp(a f + b)), then coupling.
 
-    Wu, Lin & Weng 2004, second method: P minimises Σ_{i≠j} (r_ji p_i − r_ij p_j)², in LIBSVM's own iteration and
-    tolerance, so that the probabilities are LIBSVM's.
+    Coupling is the second method of Wu, Lin & Weng (2004): P minimises Σ_{i≠j} (r_ji p_i − r_ij p_j)². The iteration
+    and its tolerance are LIBSVM's, so the probabilities are too.
     """
 
     name: ClassVar[str] = "pairwise_sigmoid"
@@ -85,7 +88,7 @@ class PairwiseSigmoid(Calibration):
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
         _check_sizes(self, n_scores, (self.a, self.b))
         if not pairwise:
-            raise ValueError("A pairwise sigmoid calibration reads scores of pairs, which only a pairwise head gives.")
+            raise ValueError("PairwiseSigmoid needs scores of pairs of classes, and this head gives scores of classes.")
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         k = len(order)
@@ -101,11 +104,13 @@ class PairwiseSigmoid(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class Isotonic(Calibration):
-    """A piecewise linear, rising function per score, constant beyond its ends; with k > 2 scaled to sum to one.
+    """One increasing, piecewise linear function per score, constant outside its knots.
+
+    With more than two classes, the probabilities are scaled to sum to one.
 
     Parameters
     ----------
-    x, y : (t,), the knots of all functions one after another.
+    x, y : (t,), the knots of all functions, one function after another.
     sizes : the number of knots of each function.
     """
 
@@ -120,15 +125,20 @@ class Isotonic(Calibration):
         object.__setattr__(self, "sizes", tuple(int(s) for s in self.sizes))
         if self.x.shape != self.y.shape or self.x.shape != (sum(self.sizes),) or min(self.sizes, default=0) < 1:
             raise ValueError(
-                f"Isotonic with sizes {self.sizes} needs as many knots. Got x {self.x.shape} and y {self.y.shape}."
+                f"x and y of Isotonic must have {sum(self.sizes)} knots, the sum of sizes, and sizes must be at least "
+                f"1. Got x {self.x.shape}, y {self.y.shape} and sizes {self.sizes}."
             )
         within = np.delete(np.arange(len(self.x) - 1), np.cumsum(self.sizes)[:-1] - 1)
         if (np.diff(self.x)[within] < 0).any() or (np.diff(self.y)[within] < 0).any():
-            raise ValueError("x and y of Isotonic must rise within each function. Sort the knots of each.")
+            raise ValueError("x and y of Isotonic must not decrease within a function. Sort its knots.")
+        if self.y.min() < 0 or self.y.max() > 1:
+            raise ValueError(
+                f"y of Isotonic must be probabilities, from 0 to 1. Got {self.y.min():g} to {self.y.max():g}."
+            )
 
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
         if pairwise or len(self.sizes) != n_scores:
-            raise ValueError(f"Isotonic has {len(self.sizes)} functions. The machine has {n_scores} scores.")
+            raise ValueError(f"Isotonic needs one function per score, {n_scores}. Got {len(self.sizes)}.")
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         edges = np.cumsum((0, *self.sizes))
@@ -140,7 +150,7 @@ class Isotonic(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class Softmax(Calibration):
-    """P = softmax(slope · f); with two classes and one score f, 1/(1 + exp(−slope · f)) for the second."""
+    """P = softmax(slope · f); for two classes with one score f, P of the second is 1/(1 + exp(−slope · f))."""
 
     name: ClassVar[str] = "softmax"
     slope: float = 1.0
@@ -153,12 +163,12 @@ class Softmax(Calibration):
 
     def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
         if pairwise:
-            raise ValueError("A softmax calibration reads scores of classes, not of pairs.")
+            raise ValueError("Softmax reads scores of classes, and this head gives scores of pairs.")
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
-        if scores.shape[1] == 1:
-            return _normalised(expit(self.slope * scores))
-        return np.asarray(softmax(self.slope * scores, axis=1))
+        with np.errstate(over="ignore"):
+            scores = np.clip(self.slope * scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        return _normalised(expit(scores)) if scores.shape[1] == 1 else np.asarray(softmax(scores, axis=1))
 
 
 CALIBRATIONS: dict[str, type[Calibration]] = {c.name: c for c in (Sigmoid, PairwiseSigmoid, Isotonic, Softmax)}
@@ -181,7 +191,7 @@ def _check_sizes(calibration: Calibration, n_scores: int, arrays: tuple[FloatArr
 
 
 def _normalised(P: FloatArray) -> FloatArray:
-    """One column becomes (1 − p, p); several are scaled to sum to one, and are equal where all are zero."""
+    """Probabilities (n, k) that sum to one: a single column p becomes (1 − p, p), and rows of zeros become uniform."""
     if P.shape[1] == 1:
         return np.hstack([1 - P, P])
     total = P.sum(axis=1, keepdims=True)
@@ -190,7 +200,7 @@ def _normalised(P: FloatArray) -> FloatArray:
 
 
 def _couple_two(first: FloatArray) -> FloatArray:
-    """The coupled probability of the second of two classes from that of the first, entry by entry."""
+    """The coupled probability of the second of two classes, from the probability of the first, entry by entry."""
     R = np.zeros((first.size, 2, 2))
     R[:, 0, 1] = np.clip(first.ravel(), LEAST_PAIR_PROBABILITY, 1 - LEAST_PAIR_PROBABILITY)
     R[:, 1, 0] = 1 - R[:, 0, 1]
@@ -198,7 +208,7 @@ def _couple_two(first: FloatArray) -> FloatArray:
 
 
 def _couple(R: FloatArray) -> FloatArray:
-    """P (n, k) from pair probabilities R (n, k, k), R_ij = P(i | i or j): LIBSVM's fixed point, rows side by side."""
+    """P (n, k) from pair probabilities R (n, k, k), R_ij = P(i | i or j), by LIBSVM's iteration on all rows at once."""
     n, k, _ = R.shape
     Q = -R.transpose(0, 2, 1) * R
     diagonal = np.arange(k)

@@ -1,8 +1,8 @@
-"""slimsvm's estimators in the converter of another package: skl2onnx, which makes one ONNX graph of a whole Pipeline.
+"""Converters of slimsvm's estimators for skl2onnx, which turns a whole Pipeline into one ONNX graph.
 
-What skl2onnx expects is kept: a classifier gives out a label and probabilities, in maps (`zipmap`) unless that is
-switched off; without a calibration, or with `raw_scores`, the label and scores of `decision_function`, never in maps.
-Regressors give out a column `variable`, outlier detectors columns `label` and `scores`.
+The outputs follow skl2onnx. A classifier with a calibration returns labels and probabilities, the latter as maps unless
+the option `zipmap` is switched off. Without a calibration, or with `raw_scores`, it returns labels and decision values,
+never as maps. Regressors return a column `variable`, outlier detectors the columns `label` and `scores`.
 """
 
 from __future__ import annotations
@@ -14,44 +14,46 @@ import numpy as np
 
 import slimsvm
 from slimsvm.answers import Classes, Inlier, Value
-from slimsvm.estimator import MachineEstimator
+from slimsvm.compression.estimator import CompressedClassifier, CompressedOutlierDetector, CompressedRegressor
+from slimsvm.estimator import SLIM, MachineEstimator
 from slimsvm.formats.onnx import label_table, make_graph
 from slimsvm.formats.onnx.graph import OPSET
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.width_search import WidthSearchCV
+from slimsvm.methods.growing.width_search import WidthSearchCV
 
 OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "raw_scores": [True, False]}
 
 
 def register_skl2onnx() -> None:
-    """Make skl2onnx know every estimator of slimsvm: `skl2onnx.to_onnx` then takes them, alone or in a Pipeline.
+    """Register all estimators of slimsvm with skl2onnx, so that `skl2onnx.to_onnx` converts them, also in a Pipeline.
 
-    Options of a classifier are `zipmap`, `nocl` (numbers in place of labels) and `raw_scores` (scores in place of
-    probabilities). Calling it again changes nothing.
+    The options of classifiers are `zipmap`, `nocl` (class numbers instead of labels) and `raw_scores` (decision values
+    instead of probabilities). Calling the function again changes nothing.
     """
     try:
         import skl2onnx
     except ImportError as error:
         raise ImportError("register_skl2onnx needs skl2onnx: pip install skl2onnx 'slimsvm[onnx]'.") from error
     public = (getattr(slimsvm, name) for name in slimsvm.__all__)
-    for cls in public:
-        if isinstance(cls, type) and issubclass(cls, MachineEstimator):
-            classifies = hasattr(cls, "classes_")
-            skl2onnx.update_registered_converter(
-                cls,
-                f"Slimsvm{cls.__name__}",
-                _set_types,
-                _convert,
-                parser=_parse_classifier if classifies else None,
-                options=OPTIONS if classifies else None,
-            )
-    skl2onnx.update_registered_converter(
-        WidthSearchCV, "SlimsvmWidthSearchCV", _set_types, _convert, parser=_parse_search, options=OPTIONS
-    )
+    trainers = [cls for cls in public if isinstance(cls, type) and issubclass(cls, MachineEstimator)]
+    for cls in (*trainers, *SLIM.values()):
+        classifies = hasattr(cls, "classes_")
+        skl2onnx.update_registered_converter(
+            cls,
+            f"Slimsvm{cls.__name__}",
+            _set_types,
+            _convert,
+            parser=_parse_classifier if classifies else None,
+            options=OPTIONS if classifies else None,
+        )
+    for cls in (WidthSearchCV, CompressedClassifier, CompressedRegressor, CompressedOutlierDetector):
+        skl2onnx.update_registered_converter(
+            cls, f"Slimsvm{cls.__name__}", _set_types, _convert, parser=_parse_inner, options=OPTIONS
+        )
 
 
 def _parse_classifier(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """The outputs of a classifier: skl2onnx's own where there are probabilities, else a label and scores."""
+    """The outputs of a classifier: skl2onnx's own if it has probabilities, else labels and scores."""
     from skl2onnx._parse import _parse_sklearn_classifier
     from skl2onnx.common.data_types import Int64TensorType, guess_tensor_type
 
@@ -64,15 +66,15 @@ def _parse_classifier(scope: Any, model: Any, inputs: Any, custom_parsers: Any =
     return operator.outputs
 
 
-def _parse_search(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Those of the estimator that a search found."""
+def _parse_inner(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """The outputs of the model inside a search or a compressing meta-estimator."""
     from skl2onnx._parse import parse_sklearn
 
-    best = model.best_estimator_
+    inner = model.best_estimator_ if isinstance(model, WidthSearchCV) else model._fitted()
     options = scope.get_options(model)
     if options:
-        scope.add_options(id(best), options)
-    return parse_sklearn(scope, best, inputs, custom_parsers=custom_parsers)
+        scope.add_options(id(inner), options)
+    return parse_sklearn(scope, inner, inputs, custom_parsers=custom_parsers)
 
 
 def _gives_probabilities(scope: Any, model: MachineEstimator) -> bool:
@@ -81,7 +83,7 @@ def _gives_probabilities(scope: Any, model: MachineEstimator) -> bool:
 
 
 def _set_types(operator: Any) -> None:
-    """The types and shapes of an operator's outputs."""
+    """Set the types and shapes of an operator's outputs."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     machine, scope = _machine(operator.scope_inst, operator.raw_operator), operator.scope_inst
@@ -113,7 +115,7 @@ def _set_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Put the machine's graph into the container, under names of its own."""
+    """Add the graph of the machine to the container, under unique names."""
     from onnx import helper, numpy_helper
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -122,14 +124,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     is_double = isinstance(operator.inputs[0].type, DoubleTensorType)
     graph, _ = make_graph(machine, "float64" if is_double else "float32")
     prefix = f"{scope.get_unique_operator_name('slimsvm')}_"
-    _put_before_names(graph, prefix)
+    _prefix_names(graph, prefix)
     X = graph.input[0]
     kind = X.type.tensor_type.elem_type
     into = helper.make_node("Cast", [operator.inputs[0].onnx_name], [X.name], f"{prefix}in", to=kind)
     container.nodes.extend([into, *graph.node])
     container.initializers.extend(graph.initializer)
     container.node_domain_version_pair_sets.add(("", OPSET))
-    names = [f"{prefix}{name}" for name in _wanted(scope, model)]
+    names = [f"{prefix}{name}" for name in _output_names(scope, model)]
     if not isinstance(machine.answer, Classes):
         shape = np.array([-1, operator.outputs[0].type.shape[1]])
         container.initializers.append(numpy_helper.from_array(shape, f"{prefix}shape"))
@@ -143,21 +145,21 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.nodes.append(helper.make_node("Identity", [name], [out.onnx_name], f"{name}_out"))
 
 
-def _put_before_names(graph: Any, prefix: str) -> None:
-    """Put a prefix before every name in a graph and in the bodies of its loops."""
+def _prefix_names(graph: Any, prefix: str) -> None:
+    """Add a prefix to every name in a graph and in the bodies of its loops."""
     for node in graph.node:
         node.name = prefix + node.name
         for names in (node.input, node.output):
             names[:] = [prefix + name for name in names]
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _put_before_names(attribute.g, prefix)
+                _prefix_names(attribute.g, prefix)
     for named in (*graph.input, *graph.output, *graph.initializer):
         named.name = prefix + named.name
 
 
-def _wanted(scope: Any, model: MachineEstimator) -> tuple[str, ...]:
-    """The graph's outputs that go with the operator's, in order."""
+def _output_names(scope: Any, model: MachineEstimator) -> tuple[str, ...]:
+    """The names of the graph's outputs, in the order of the operator's outputs."""
     answer = model.machine_.answer
     if isinstance(answer, Value):
         return ("value",)
@@ -167,7 +169,7 @@ def _wanted(scope: Any, model: MachineEstimator) -> tuple[str, ...]:
 
 
 def _machine(scope: Any, model: MachineEstimator) -> KernelMachine:
-    """The machine, with numbers for labels where the option `nocl` wants them."""
+    """The machine of an estimator, with class numbers instead of labels if the option `nocl` is set."""
     machine = model._fitted_machine()
     if isinstance(machine.answer, Classes) and scope.get_options(model, {"nocl": False})["nocl"]:
         return replace(machine, answer=replace(machine.answer, labels=np.arange(len(machine.classes))))

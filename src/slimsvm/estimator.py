@@ -1,38 +1,43 @@
-"""The scikit-learn door: estimators around a KernelMachine, and the only place that knows scikit-learn's protocol.
+"""scikit-learn estimators around a KernelMachine.
 
-`MachineClassifier`, `MachineRegressor` and `MachineOutlierDetector` are the predict side. A trainer subclasses one of
-them with a `fit` that sets `machine_`, and gives the machine the feature names that validation found. `SlimClassifier`,
-`SlimRegressor` and `SlimOutlierDetector` are prefit: the machine is their parameter, and `fit` changes nothing.
+`MachineClassifier`, `MachineRegressor` and `MachineOutlierDetector` have the prediction methods. A trainer is a
+subclass whose `fit` sets `machine_`, with the feature names found by validation. `SlimClassifier`, `SlimRegressor` and
+`SlimOutlierDetector` are already trained: the machine is their parameter, and `fit` changes nothing.
 
-A plain array of native floats takes a short path past scikit-learn's validation, which costs more than the whole
-evaluation of a small machine. The evaluation finds a wrong width, NaN and infinities itself; only then is the array
-validated, for the sake of scikit-learn's own sentence.
+Plain float arrays skip scikit-learn's validation, which takes longer than evaluating a small machine. The evaluation
+itself detects a wrong number of features, NaN and infinity. Only then is the array validated, so that the user sees
+scikit-learn's error message.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import storage
 from slimsvm._record import FloatArray
+from slimsvm._unwrap import compressed_model
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.evaluation import FLOAT32, FLOAT64, Precision
+from slimsvm.html_summary import html_summary
+from slimsvm.importers import read_libsvm_machine
 from slimsvm.machine import KernelMachine
+from slimsvm.sparse_parts import check_sparse
 
 E = TypeVar("E", bound="MachineEstimator")
 
 
 class _FromMachine:
-    """An attribute read from `machine_`, absent while that is; what `fit` sets on the object itself goes before it."""
+    """An attribute read from `machine_`, missing before the fit; an attribute set on the object takes precedence."""
 
     def __init__(self, read: Callable[[KernelMachine], Any], doc: str) -> None:
         self.read, self.__doc__ = read, doc
@@ -48,7 +53,7 @@ def _feature_names(machine: KernelMachine) -> NDArray[Any]:
 
 
 class MachineEstimator(BaseEstimator):  # type: ignore[misc]
-    """What all estimators around a machine share; `machine_` is the record that answers."""
+    """The base of all estimators around a machine, `machine_`."""
 
     machine_: KernelMachine
     n_jobs: int | None = None
@@ -57,22 +62,23 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     n_vectors_ = _FromMachine(lambda machine: machine.n_vectors, "The number of vectors.")
     vectors_ = _FromMachine(lambda machine: machine.points, "The vectors, (n_vectors_, p), dense or CSR.")
     n_features_in_ = _FromMachine(lambda machine: machine.n_features, "The number of features that X must have.")
-    feature_names_in_ = _FromMachine(_feature_names, "The names of the features, where the machine has them.")
+    feature_names_in_ = _FromMachine(_feature_names, "The names of the features, if the machine has them.")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The machine's answers, one per row of X (n, d)."""
+        """The predictions of the machine, one per row of X (n, d)."""
         return self._ask(KernelMachine.predict, X)
 
     def kernel_evaluations(self, X: Any) -> NDArray[np.intp]:
-        """The kernel values that the answer to each row of X takes, (n,): `n_vectors_`, or fewer by early exit."""
+        """The number of kernel values that each row of X needs, (n,): `n_vectors_`, or fewer with early exit."""
         return self._ask(KernelMachine.kernel_evaluations, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the machine to a .slim file, which `slimsvm.load` reads."""
-        storage.write(self._fitted_machine(), path)
+        """Save the machine, `report_` and `history_` to a .slim file, which `slimsvm.load` reads."""
+        notes = storage.Notes(getattr(self, "report_", None), getattr(self, "history_", None))
+        storage.write(self._fitted_machine(), path, notes)
 
     def _ask(self, method: Callable[..., NDArray[Any]], X: Any) -> NDArray[Any]:
-        """`method` of the machine, on X as scikit-learn would accept it, validated at most once."""
+        """The result of a method of the machine for X, which is validated if it is not a plain float array."""
         machine = self._fitted_machine()
         plain = type(X) is np.ndarray and (X.dtype is FLOAT64 or X.dtype is FLOAT32) and X.ndim == 2 and len(X) > 0
         if not plain or machine.feature_names is not None:
@@ -84,7 +90,12 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _validated(self, X: Any) -> Any:
+        check_sparse(X)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, followed by size, cost and report."""
+        return str(estimator_html_repr(self)) + html_summary(self)
 
     def _fitted_machine(self) -> KernelMachine:
         try:
@@ -104,62 +115,65 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
 
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.machine_.calibration is None:
-        raise AttributeError("This machine has no calibration, and so no probabilities.")
+        raise AttributeError("This machine has no probabilities, because it has no calibration.")
     return True
 
 
 class MachineClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
-    """The predict side of a classifier."""
+    """A classifier without `fit`."""
 
     classes_ = _FromMachine(lambda machine: machine.classes, "The class labels, sorted.")
 
     def decision_function(self, X: Any) -> FloatArray:
-        """The machine's decision, (n,) for two classes, else a column per class, or per pair of classes."""
+        """The decision values: (n,) for two classes, else one column per class or pair of classes."""
         return self._ask(KernelMachine.decision, X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, (n, k), where the machine has a calibration."""
+        """The probability of each class, (n, k), if the machine has a calibration."""
         return self._ask(KernelMachine.predict_proba, X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithms of `predict_proba`; −∞ where a probability is zero."""
+        """The logarithm of the probability of each class, (n, k); −∞ for a probability of zero."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
 
 class MachineRegressor(RegressorMixin, MachineEstimator):  # type: ignore[misc]
-    """The predict side of a regressor."""
+    """A regressor without `fit`."""
 
 
 class MachineOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
-    """The predict side of an outlier detector: `predict` gives +1 inside and −1 outside."""
+    """An outlier detector without `fit`: `predict` returns +1 for inliers and −1 for outliers."""
 
-    offset_ = _FromMachine(lambda machine: -machine.head.intercept, "(1,), what lies between scores and decision.")
+    offset_ = _FromMachine(
+        lambda machine: -machine.head.intercept, "The difference of `score_samples` and `decision_function`, (1,)."
+    )
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Positive inside, (n,); it is `score_samples(X) - offset_`."""
+        """The decision values, (n,), positive for inliers: `score_samples(X) - offset_`."""
         return self._ask(KernelMachine.decision, X)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """The decision without its intercept, (n,)."""
+        """The decision values without the intercept, (n,)."""
         return np.asarray(self.decision_function(X) + self.offset_)
 
 
 class Prefit(MachineEstimator):
-    """An estimator whose machine is a parameter: `fit` changes nothing, `clone` and pickle keep the machine."""
+    """An estimator whose parameter is a trained machine: `fit` changes nothing; `clone` and pickle keep the machine."""
 
     answer: type[Answer]
+    trains: str  # the estimator that trains and compresses
 
     def __init__(self, machine: KernelMachine, n_jobs: int | None = None, precision: Precision = "auto") -> None:
         self.machine = machine
         self.n_jobs = n_jobs
         self.precision = precision
-        # Its parameter is a trained machine and no setting: the wrong kind is refused here, there is no fit to do it.
+        # Checked here and not in `fit`, because this estimator is used without a fit.
         if not isinstance(machine, KernelMachine) or not isinstance(machine.answer, self.answer):
             wanted = f"machine of {type(self).__name__} must be a KernelMachine whose answer is {self.answer.__name__}"
-            raise TypeError(f"{wanted}. Got {machine!r}. slimsvm.wrap(machine) chooses the estimator.")
+            raise TypeError(f"{wanted}. Got {machine!r}. slimsvm.estimator.wrap(machine) chooses the estimator.")
 
     @property
     def machine_(self) -> KernelMachine:  # type: ignore[override]
@@ -167,7 +181,13 @@ class Prefit(MachineEstimator):
         return self.machine
 
     def fit(self: E, X: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> E:
-        """Do nothing: the machine is already trained."""
+        """Return the estimator unchanged, with a warning that the machine is already trained."""
+        warnings.warn(
+            f"{type(self).__name__} is already trained: fit changes nothing, and cross-validation scores it on data "
+            f"that it may have been trained on. To train and compress in one fit, use slimsvm.{self.trains}.",
+            UserWarning,
+            stacklevel=2,
+        )
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -180,12 +200,14 @@ class SlimClassifier(Prefit, MachineClassifier):
     """A trained machine as a scikit-learn classifier."""
 
     answer = Classes
+    trains = "CompressedClassifier"
 
 
 class SlimRegressor(Prefit, MachineRegressor):
     """A trained machine as a scikit-learn regressor."""
 
     answer = Value
+    trains = "CompressedRegressor"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -197,6 +219,7 @@ class SlimOutlierDetector(Prefit, MachineOutlierDetector):
     """A trained one-class machine as a scikit-learn outlier detector."""
 
     answer = Inlier
+    trains = "CompressedOutlierDetector"
 
 
 SLIM: dict[type[Answer], type[Prefit]] = {
@@ -205,25 +228,40 @@ SLIM: dict[type[Answer], type[Prefit]] = {
 
 
 def wrap(machine: KernelMachine, *, n_jobs: int | None = None, precision: Precision = "auto") -> Prefit:
-    """The Slim estimator that goes with the machine's answer."""
+    """The machine as a SlimClassifier, SlimRegressor or SlimOutlierDetector, depending on its answer."""
     if not isinstance(machine, KernelMachine):
         raise TypeError(f"machine of wrap must be a KernelMachine. Got {type(machine).__name__}.")
     return SLIM[type(machine.answer)](machine, n_jobs=n_jobs, precision=precision)
 
 
 def save(model: MachineEstimator | KernelMachine, path: str | os.PathLike[str]) -> None:
-    """Write a fitted slimsvm estimator, or a bare machine, to a .slim file."""
-    if isinstance(model, KernelMachine):
-        storage.write(model, path)
-    elif isinstance(model, MachineEstimator):
-        model.save(path)
+    """Save a fitted slimsvm estimator or a KernelMachine to a .slim file."""
+    inner = compressed_model(model)
+    if isinstance(inner, KernelMachine):
+        storage.write(inner, path)
+    elif isinstance(inner, MachineEstimator):
+        inner.save(path)
     else:
         raise TypeError(
             f"model of save must be a slimsvm estimator or a KernelMachine. Got {type(model).__name__}. "
-            f"slimsvm.compress makes one of it; a Pipeline needs fold=True, which folds its steps into the machine."
+            f"Compress it with slimsvm.compress; a Pipeline needs fuse=True, which makes its steps part of the machine."
         )
 
 
 def load(path: str | os.PathLike[str]) -> Prefit:
-    """The estimator of a .slim file: a SlimClassifier, SlimRegressor or SlimOutlierDetector."""
-    return wrap(storage.read(path))
+    """The model in a .slim file, as a SlimClassifier, SlimRegressor or SlimOutlierDetector."""
+    machine, notes = storage.read_with_notes(path)
+    slim = wrap(machine)
+    if notes.report is not None:
+        slim.report_ = notes.report
+    if notes.history is not None:
+        slim.history_ = notes.history
+    return slim
+
+
+def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> Prefit:
+    """The model in a LIBSVM model file, as a Slim estimator with the predictions of svm-predict.
+
+    `n_features` is the number of columns of the data. The default is the largest feature index in the file.
+    """
+    return wrap(read_libsvm_machine(path, n_features=n_features))

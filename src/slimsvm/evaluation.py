@@ -1,7 +1,7 @@
-"""From data to scores: shapes, choice of precision, and the door to the compiled core.
+"""Scores from data: checks of shapes, choice of precision, and calls of the compiled core.
 
-The data pass through once, in row blocks; no n × m matrix is ever held. Where the core is missing, the same is done in
-plain NumPy, which is also what the core is tested against.
+Rows are processed in blocks, so no n × m matrix is held in memory. Without the compiled core, plain NumPy does the
+same; the tests compare the core with it.
 
 Symbols: n samples, d features, m points, G blocks, q coefficients per point, s scores.
 """
@@ -14,31 +14,34 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.heads import Head, MirrorHead, SharedHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
-from slimsvm.kernels.geometry import Matrix, check_csr
+from slimsvm.kernels.geometry import Matrix
+from slimsvm.sparse_parts import check_sparse
 
 Precision = Literal["auto", "float32", "float64"]
 PRECISIONS = get_args(Precision)
 
-CHUNK_VALUES = 2**20  # sums that the head makes answers of at a time: 8 MiB
+CHUNK_VALUES = 2**20  # sums that are turned into answers at a time: 8 MiB
 BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB of float64
-FLOAT32_ERROR = 4e-6  # float32 serves where its kernel values are off by no more than this …
-FLOAT32_TOLERANCE = 0.01  # … and its rounding bound is below this share of a typical score
+FLOAT32_ERROR = 4e-6  # float32 is accurate enough if kernel values are off by at most this …
+FLOAT32_TOLERANCE = 0.01  # … and the bound on rounding errors is below this share of a typical score
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)  # in native byte order
 FLOAT32_RANGE = 1e-30, 1e30  # what coefficients, coordinates and kernel values must lie in for float32
+WIDE, WIDE_SHARE = 2**21, 8  # points of more columns, and of so many times their values, go by their used columns
 PROBES = 256  # points on which a typical score is measured
 NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate
 
 
 class Evaluator:
-    """Evaluates one machine's kernel expansion and head; safe to share between threads.
+    """Evaluates the kernel expansion and the head of one machine. It can be shared between threads.
 
-    With `counts`, of a head with early exit: the points up to the deciding stage, (n, 1), in place of scores.
+    With `counts`, a head with early exit returns the number of points up to the deciding stage, (n, 1), not scores.
     """
 
     def __init__(
@@ -50,23 +53,26 @@ class Evaluator:
         input_map: InputMap | None,
         counts: bool = False,
     ) -> None:
+        self._used = _used_columns(points) if input_map is None else None
+        self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
+        self._all_points = points
+        points = points if self._used is None else _renumbered(points, self._used)
         self.kernel, self.points, self.head = kernel, points, head
         self.gammas, self.input_map = gammas, input_map
-        self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
         self._counts, self._staged = counts, isinstance(head, StagedHead)
         self.n_sums = self._sums_shape[0] * self._sums_shape[1]
         if self._staged:
             self.n_sums = 1 if counts else head.n_scores
         self.chunk_rows = max(1, CHUNK_VALUES // max(1, self.n_sums))
-        self._row_work = (head.n_inputs + self._sums_shape[1]) * (self.n_features + 8)
+        self._row_work = (head.n_inputs + self._sums_shape[1]) * (int(points.shape[1]) + 8)
         self._is_whole = isinstance(head, (SharedHead, StagedHead))  # the core gives scores, not sums
         self._plans: dict[tuple[bool, bool], Any] = {}
 
     def scores(
         self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto", first_row: int = 0
     ) -> FloatArray:
-        """The head's scores (n, s), of one sample (d,) too; errors count rows from `first_row`."""
+        """The head's scores (n, s) for data (n, d) or one sample (d,); errors number the rows from `first_row`."""
         if type(X) is not np.ndarray or (X.dtype is not FLOAT64 and X.dtype is not FLOAT32):
             X = _canonical_csr(X) if is_sparse(X) else _float_array(X)
         shape = X.shape
@@ -77,24 +83,26 @@ class Evaluator:
             )
         if precision not in PRECISIONS:
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
+        if self._used is not None:
+            X = _narrowed(X, self._used, self.kernel, first_row)
         if _core.available:
             return self._native_scores(X, n_jobs, precision, first_row)
-        return self._numpy_scores(X if len(shape) == 2 else X[None], first_row)
+        return self._numpy_scores(X if X.ndim == 2 else X[None], first_row)
 
     def kernel_evaluations(
         self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto"
     ) -> NDArray[np.intp]:
-        """The points that the answer to each sample takes, (n,)."""
+        """The number of points that each sample needs, (n,)."""
         if not self._staged:
             return np.full(len(self.scores(X, n_jobs, precision)), self.head.n_points)
         return self._counter.scores(X, n_jobs, precision)[:, 0].astype(np.intp)
 
     @cached_property
     def _counter(self) -> Evaluator:
-        return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map, counts=True)
+        return Evaluator(self.kernel, self._all_points, self.head, self.gammas, self.input_map, counts=True)
 
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
-        in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self.float32_serves)
+        in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self.float32_is_accurate)
         n = X.shape[0] if X.ndim == 2 else 1
         threads = _core.threads(n_jobs, n * self._row_work)
         out = np.empty((n, self.n_sums))
@@ -115,7 +123,10 @@ class Evaluator:
         return scores
 
     def _mend(self, X: Matrix, rows: NDArray[np.intp], scores: FloatArray, first_row: int) -> None:
-        """Rows that the core gave up: an error if they are not finite, else (something overflowed) by NumPy."""
+        """Replace the scores of the rows that the core could not evaluate.
+
+        Rows that are not finite raise an error. NumPy evaluates the others, in which something overflowed.
+        """
         _check_finite(X[rows], rows + first_row)
         scores[rows] = self._numpy_scores(X[rows], first_row)
 
@@ -149,7 +160,7 @@ class Evaluator:
         )
 
     def _staged_plan(self, in_float: bool) -> Any:
-        """Early exit. Kernels of dot products have no bound to make float32's margins of: they take float64."""
+        """The plan of a head with early exit. Dot-product kernels use float64: their float32 errors are unbounded."""
         assert isinstance(self.head, StagedHead)
         in_float = in_float and self.kernel.geometry != "dot" and not is_sparse(self.points)
         head = self.head.with_margins(self._float32_margins(self.head)) if in_float else self.head
@@ -166,7 +177,7 @@ class Evaluator:
         )
 
     def _float32_margins(self, head: StagedHead) -> FloatArray:
-        """What scores of a radial kernel in float32 may be off by at each stage but the last, (S − 1,)."""
+        """Bounds on the float32 errors of a radial kernel's scores, for each stage except the last, (S − 1,)."""
         eps = float(np.finfo(np.float32).eps)
         value = max(FLOAT32_ERROR, eps * self.kernel.amplification(self.points, self.gammas))
         sums = eps * (8 + np.array(head.sizes[:-1]) / 4)  # lanes of at least four
@@ -175,31 +186,31 @@ class Evaluator:
 
     @cached_property
     def _sites(self) -> _core.Sites | None:
-        """What a head of distances reads: the points of its sites, their scales β, and what d² has beside x."""
+        """The sites of a `MirrorHead`: the point of each, its scale β, and the part of d² that does not depend on x."""
         if not isinstance(self.head, MirrorHead):
             return None
         places = np.array(self.head.places, dtype=np.intp)
         return places, self.head.scale, self.kernel.scaled_squares(self.points, places, self.head.scale)
 
     def _inputs(self, rows: Matrix) -> FloatArray:
-        """What the head reads of each row, (n, n_inputs), in plain NumPy."""
+        """The inputs of the head, (n, n_inputs), in plain NumPy."""
         if self._sites is None:
             return self.kernel.gram_numpy(rows, self.points, self.gammas)
         return self.kernel.feature_distance(rows, self.points, *self._sites[:2])
 
     @cached_property
     def _weights(self) -> FloatArray:
-        """A linear kernel's expansion summed up beforehand: one vector per block and coefficient, (G q, p)."""
+        """The expansion of a linear kernel as one weight vector per block and coefficient, (G q, p)."""
         coef = self.head.coef if self.gammas is None else self.head.coef * self.gammas[:, None]
         parts = [(self.points[block].T @ coef[block]).T for block in _slices(self.head)]
         return np.ascontiguousarray(np.concatenate(parts))
 
     @cached_property
-    def float32_serves(self) -> bool:
-        """Whether kernel values are accurate in float32, and the bound eps · Σ|coef| is small against a typical score.
+    def float32_is_accurate(self) -> bool:
+        """Whether kernel values are accurate in float32, and the error bound eps · Σ|coef| is far below typical scores.
 
-        Neither holds always: a large γ magnifies the rounding of the points, and a machine folded from a Nyström map
-        has huge coefficients that cancel, and would lose three digits.
+        A large γ magnifies the rounding of the points. A machine made from a Nystroem map has huge coefficients that
+        cancel, and would lose three digits.
         """
         if is_sparse(self.points) or not self.head.n_points:
             return False
@@ -240,7 +251,7 @@ class Evaluator:
         return self.head.combine(sums)
 
     def _by_stages(self, rows: Matrix) -> FloatArray:
-        """Early exit: only the rows that no stage before has decided meet the points of the next."""
+        """Scores with early exit: each stage evaluates only the rows that no earlier stage has decided."""
         head = self.head
         assert isinstance(head, StagedHead)
         result = np.empty((rows.shape[0], 1 if self._counts else head.n_scores))
@@ -258,20 +269,30 @@ class Evaluator:
 
 
 def _slices(head: Head) -> list[slice]:
-    """The points of each of the head's blocks."""
+    """The points of each block of the head."""
     edges = np.cumsum((0, *head.blocks)).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def stored_values(points: Any) -> int:
-    """The numbers that dense or CSR points hold."""
+    """How many numbers dense or CSR points store."""
     return int(points.nnz if is_sparse(points) else points.size)
+
+
+def checked_csr(X: Any) -> Any:
+    """A sparse matrix as CSR; refused if its arrays do not fit together."""
+    check_sparse(X)
+    if X.format == "csr":
+        return X
+    X = X.tocsr()
+    check_sparse(X)
+    return X
 
 
 def _canonical_csr(X: Any) -> Any:
     """X as CSR of floats with sorted columns and no duplicates."""
-    X = X.tocsr() if X.dtype in (FLOAT64, FLOAT32) else X.tocsr().astype(np.float64)
-    check_csr(X)
+    X = checked_csr(X)
+    X = X if X.dtype in (FLOAT64, FLOAT32) else X.astype(np.float64)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -279,13 +300,49 @@ def _canonical_csr(X: Any) -> Any:
 
 
 def _float_array(X: Any) -> NDArray[Any]:
-    """X as a C-contiguous array of float32, if it is that, else float64."""
+    """X as a C-contiguous array of float32 if it is float32, else of float64."""
     X = np.asarray(X)
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
 
 
+def _used_columns(points: Any) -> NDArray[np.int64] | None:
+    """The columns in which any point has a value, if the points are very wide and have few values; else None.
+
+    A file of a few bytes can claim 2³¹ columns. Everything that takes memory per column then goes by the used ones.
+    """
+    if points.shape[1] <= max(WIDE, WIDE_SHARE * stored_values(points)):
+        return None
+    return np.unique(points.indices).astype(np.int64) if is_sparse(points) else np.empty(0, dtype=np.int64)
+
+
+def _renumbered(points: Any, used: NDArray[np.int64]) -> Any:
+    """Points on the used columns, and one more column of zeros."""
+    if not is_sparse(points):
+        return np.empty((0, len(used) + 1))  # dense points of more columns than values are none
+    indices = np.searchsorted(used, points.indices)
+    return sparse.csr_array((points.data, indices, points.indptr), shape=(points.shape[0], len(used) + 1))
+
+
+def _narrowed(X: Matrix, used: NDArray[np.int64], kernel: Kernel, first_row: int) -> Any:
+    """X on the used columns; the last column has the norm of the others, which is all that a kernel sees of them."""
+    X = X if is_sparse(X) else sparse.csr_array(np.atleast_2d(X))
+    _check_finite(X, first_row + np.arange(X.shape[0]))
+    n, width = X.shape[0], len(used)
+    place = np.minimum(np.searchsorted(used, X.indices), max(0, width - 1))
+    is_used = used[place] == X.indices if width else np.zeros(X.nnz, dtype=bool)
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    others = np.zeros(n)
+    with np.errstate(over="ignore"):
+        add = np.add if kernel.geometry == "manhattan_distance" else np.hypot
+        add.at(others, rows[~is_used], np.abs(X.data[~is_used], dtype=np.float64))
+    others = np.minimum(others, np.finfo(X.dtype).max).astype(X.dtype)
+    values = np.concatenate([X.data[is_used], others])
+    entries = np.concatenate([rows[is_used], np.arange(n)]), np.concatenate([place[is_used], np.full(n, width)])
+    return sparse.csr_array((values, entries), shape=(n, width + 1))
+
+
 def _check_finite(X: Matrix, numbers: NDArray[Any]) -> None:
-    """Refuse rows with NaN or infinities; `numbers` are what the rows are called."""
+    """Raise ValueError for rows with NaN or infinity; `numbers` are the row numbers to report."""
     if is_sparse(X):
         bad = np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data)), side="right") - 1
     else:

@@ -1,24 +1,24 @@
-"""The exceptions and warnings of slimsvm that are not Python's own."""
+"""The exceptions and warnings of slimsvm."""
 
 
 class FormatError(ValueError):
-    """A model file that is damaged, hostile, or says what slimsvm cannot mean; the message says where and why."""
+    """A model file is damaged or not supported; the message says where and why."""
 
 
 class UnsupportedModelError(TypeError):
-    """A model that cannot be imported exactly; the message says what stands in the way and what to do."""
+    """A model cannot be imported exactly; the message says why and what to do."""
 
 
 class UnsupportedExportError(ValueError):
-    """A machine that a format cannot hold; the message says what stands in the way and what to do."""
+    """A format cannot represent a machine; the message says why and what to do."""
 
 
 class SlowCoreWarning(RuntimeWarning):
-    """The compiled core is not there: the NumPy implementation answers, correctly and slowly."""
+    """The compiled core could not be loaded: predictions use NumPy, which is correct but slow."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during long work; `best` is the best result so far, or None where there was none yet."""
+    """Ctrl-C stopped a long computation; `best` is the best result so far, or None if there is none yet."""
 
     def __init__(self, best: object = None) -> None:
         super().__init__("interrupted; `best` of this exception is the best result so far")
@@ -26,7 +26,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class PromiseError(ValueError):
-    """A promise that no machine keeps; `best` is the nearest possible estimator, with a `report_`."""
+    """No machine keeps to the limits given to `compress`; `best` is the nearest estimator, with a `report_`."""
 
     def __init__(self, message: str, best: object = None) -> None:
         super().__init__(message)

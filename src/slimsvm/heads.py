@@ -1,8 +1,8 @@
-"""Heads: what a machine does with its kernel values k = [k(z_1, x), …, k(z_m, x)].
+"""Heads turn the kernel values k = [k(z_1, x), …, k(z_m, x)] of a sample into scores.
 
-Every head here is *blocked*: what it reads falls into consecutive blocks, each block forms its own weighted sums, and
-`combine` turns these sums into scores. Heads read kernel values; a `MirrorHead` reads distances in feature space, which
-are made of kernel values first. The compiled core needs to know no more of a head than that.
+Every head is *blocked*: its inputs are split into consecutive blocks, each block forms its own weighted sums, and
+`combine` turns these sums into scores. The inputs are kernel values, except for a `MirrorHead`: it reads distances in
+feature space, which are computed from kernel values. The compiled core knows nothing else about heads.
 
 Symbols: m points, G blocks, q coefficients per point, s scores per sample, n samples.
 """
@@ -21,43 +21,45 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
 
+FEW_CLASSES = 64  # up to which the matrix of signs of all pairs is small
+
 
 class Head(Record):
     """The contract of a head."""
 
     name: ClassVar[str]
-    reads_distances: ClassVar[bool] = False  # in feature space, in place of kernel values
-    gives_pairs: ClassVar[bool] = False  # a score per pair of classes, positive for the first of the pair
+    reads_distances: ClassVar[bool] = False  # distances in feature space instead of kernel values
+    gives_pairs: ClassVar[bool] = False  # one score per pair of classes, positive for the first class of the pair
 
     coef: FloatArray
     intercept: FloatArray
 
     @property
     def n_points(self) -> int:
-        """m, the points that the head has coefficients for."""
+        """m, the number of points."""
         return len(self.coef)
 
     @property
     def n_inputs(self) -> int:
-        """The numbers that the head reads per sample: a kernel value per point, unless it says otherwise."""
+        """The number of inputs per sample: one kernel value per point, or the distances of a `MirrorHead`."""
         return len(self.coef)
 
     @property
     def n_scores(self) -> int:
-        """s, the scores per sample."""
+        """s, the number of scores per sample."""
         return len(self.intercept)
 
     @property
     @abstractmethod
     def blocks(self) -> tuple[int, ...]:
-        """The number of inputs in each block, in order; they sum to `n_inputs`, which is m but for distances."""
+        """The number of inputs in each block, in order; they sum to `n_inputs`."""
 
     @abstractmethod
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (n, s) from the sums (n, G, q), where sums[:, g] = K[:, block g] @ coef[block g]."""
 
     def scores(self, K: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores (n, s) from kernel values, or distances, K (n, n_inputs): plainly what the core computes."""
+        """Scores (n, s) from kernel values or distances K (n, n_inputs): the same as in the core, in plain NumPy."""
         edges = np.cumsum((0, *self.blocks))
         sums = [K[:, a:b] @ self.coef[a:b] for a, b in itertools.pairwise(edges)]
         return self.combine(np.stack(sums, axis=1))
@@ -88,14 +90,17 @@ class SharedHead(Head):
 
 @dataclass(frozen=True, eq=False)
 class LinearHead(SharedHead):
-    """Shared points and a score per output: one for two classes, for a value or for in and out; else several."""
+    """One score per output on shared points.
+
+    Two classes, one value, or inlier and outlier take one score; more classes or values take one each.
+    """
 
     name: ClassVar[str] = "linear"
 
 
 @dataclass(frozen=True, eq=False)
 class PairsHead(SharedHead):
-    """Shared points, and a score for each of the pairs (0,1), (0,2), …, (1,2), … of k classes."""
+    """One score for each of the pairs (0,1), (0,2), …, (1,2), … of k classes, on shared points."""
 
     name: ClassVar[str] = "pairs"
     gives_pairs: ClassVar[bool] = True
@@ -103,10 +108,11 @@ class PairsHead(SharedHead):
 
 @dataclass(frozen=True, eq=False)
 class MirrorHead(SharedHead):
-    """Distances in feature space: score_c = Σ_s coef_sc ‖φ(x) − β_s φ(z_places[s])‖ + intercept_c, over sites s.
+    """Scores from distances in feature space: score_c = Σ_s coef_sc ‖φ(x) − β_s φ(z_places[s])‖ + intercept_c.
 
-    A pair of mirror points (v, βu) has two sites, v with scale 1 and u with scale β, of opposite coefficients. A point
-    that several pairs share is one point, with one kernel value; its sites of equal scale are one site.
+    The sum is over sites s: scaled points. A pair of mirror points (v, βu) has two sites with opposite coefficients, v
+    with scale 1 and u with scale β. Pairs that share a point share its kernel value, and its sites of equal scale are
+    merged into one.
     """
 
     name: ClassVar[str] = "mirror"
@@ -122,11 +128,11 @@ class MirrorHead(SharedHead):
             raise ValueError("scale of MirrorHead must be finite.")
         if not self.places or len(self.places) != self.n_inputs or self.scale.shape != (self.n_inputs,):
             raise ValueError(
-                f"MirrorHead needs a place and a scale for each of its sites, of which there is at least one. Got "
+                f"MirrorHead needs at least one site, and a place and a scale for each site. Got "
                 f"{self.n_inputs} rows of coef, {len(self.places)} places and scale {self.scale.shape}."
             )
         if sorted(set(self.places)) != list(range(len(set(self.places)))):
-            raise ValueError("places of MirrorHead must name every point from 0 to the last one.")
+            raise ValueError("places of MirrorHead must contain every point from 0 to the last one.")
 
     @property
     def n_points(self) -> int:
@@ -164,7 +170,7 @@ class PairwiseHead(Head):
 
     def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         q = len(self.blocks) - 1
-        first, second, _ = class_pairs(len(self.blocks))
+        first, second = class_pairs(len(self.blocks))
         flat = sums.reshape(len(sums), q * (q + 1))
         scores = flat.take(first * q + second - 1, axis=1)
         scores += flat.take(second * q + first, axis=1)
@@ -174,7 +180,7 @@ class PairwiseHead(Head):
     def pairs(self) -> PairsHead:
         """The same scores from k(k−1)/2 coefficients per point, most of them zero."""
         k = len(self.blocks)
-        first, second, _ = class_pairs(k)
+        first, second = class_pairs(k)
         owner = np.repeat(np.arange(k), self.blocks)
         coef = np.zeros((self.n_points, len(first)))
         for pair, (i, j) in enumerate(zip(first, second, strict=True)):
@@ -185,22 +191,24 @@ class PairwiseHead(Head):
 
 @dataclass(frozen=True, eq=False)
 class StagedHead(Head):
-    """Early exit: linear heads on more and more of the points, of which the first that is sure decides.
+    """Early exit: S linear heads on more and more points. The first stage whose score passes a threshold decides.
 
-    Stage t of S has scores o_t = Σ_{j < sizes[t]} coef[j, t q + c] k_j + intercept[t q + c] for q outputs c.
+    Stage t has the scores o_t = Σ_{j < sizes[t]} coef[j, t q + c] k_j + intercept[t q + c] for q outputs c.
 
-    - One output: o_t > upper[t] is the second class, o_t < lower[t] the first (Parrado-Hernández et al. 2003, Table 3).
-    - Several: the stage decides where its best score leads the second by more than upper[t]; there is no `lower`.
+    - One output: o_t > upper[t] decides for the second class and o_t < lower[t] for the first (Parrado-Hernández et al.
+      2003, Table 3).
+    - Several outputs: the stage decides if its best score leads the second best by more than upper[t]. There is no
+      `lower`.
 
-    The last stage decides all that is left. A sample's scores are those of the stage that decided. Where that stage's
-    threshold lies beyond zero it is taken off: o_t − min(upper[t], 0) is above zero, and o_t − max(lower[t], 0) below,
-    whatever the sign of o_t, so that scores and answers agree.
+    The last stage decides the samples that are left. A sample gets the scores of the stage that decided it. A negative
+    upper threshold or a positive lower one is subtracted from the score, so that the sign of the score always agrees
+    with the answer: o_t − min(upper[t], 0) > 0 and o_t − max(lower[t], 0) < 0.
 
     Parameters
     ----------
-    coef : (m, S q), zero where a stage does not have the point.
+    coef : (m, S q), zero for points that a stage does not use.
     intercept : (S q,).
-    sizes : S numbers of points, rising; the last is m.
+    sizes : the number of points of each stage, increasing; the last is m.
     upper, lower : (S − 1,), lower ≤ upper.
     """
 
@@ -224,17 +232,17 @@ class StagedHead(Head):
                 f"intercept {columns}, upper {found[1]} and lower {found[2]}."
             )
         if self.sizes[0] < 0 or any(a >= b for a, b in itertools.pairwise(self.sizes)):
-            raise ValueError(f"sizes of StagedHead must rise. Got {self.sizes}.")
+            raise ValueError(f"sizes of StagedHead must be increasing. Got {self.sizes}.")
         if any(self.coef[size:, self.columns(t)].any() for t, size in enumerate(self.sizes)):
-            raise ValueError("coef of StagedHead must be zero where a stage does not have the point.")
+            raise ValueError("coef of StagedHead must be zero for the points that a stage does not use.")
         if (self.upper < (0.0 if self.lower is None else self.lower)).any():
-            raise ValueError("upper of StagedHead must not be below lower; of several outputs, not below zero.")
+            raise ValueError("upper of StagedHead must be at least lower, or at least zero with several outputs.")
 
     @classmethod
     def of(
         cls, stages: Sequence[tuple[FloatArray, FloatArray]], upper: FloatArray, lower: FloatArray | None
     ) -> StagedHead:
-        """From the coefficients (sizes[t], q) and intercepts (q,) of each stage."""
+        """The head made of the coefficients (sizes[t], q) and intercepts (q,) of each stage."""
         m = len(stages[-1][0])
         coef = [np.pad(coef, ((0, m - len(coef)), (0, 0))) for coef, _ in stages]
         sizes = tuple(len(coef) for coef, _ in stages)
@@ -246,7 +254,7 @@ class StagedHead(Head):
 
     @property
     def n_stages(self) -> int:
-        """S."""
+        """S, the number of stages."""
         return len(self.sizes)
 
     @property
@@ -272,7 +280,7 @@ class StagedHead(Head):
         return scores
 
     def decide(self, stage: int, scores: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Which of the samples with the scores (n, q) of a stage it decides, and these scores as they are given out."""
+        """Which samples the stage decides, (n,), and the scores (n, q) that those get, from the stage's own scores."""
         if stage == self.n_stages - 1:
             return np.ones(len(scores), dtype=bool), scores
         upper = self.upper[stage]
@@ -285,26 +293,52 @@ class StagedHead(Head):
         return np.asarray((above | below)[:, 0]), scores - shift
 
     def last(self) -> LinearHead:
-        """The last stage alone."""
+        """The last stage as a linear head."""
         columns = self.columns(self.n_stages - 1)
         return LinearHead(self.coef[:, columns], self.intercept[columns])
 
     def with_margins(self, margins: NDArray[np.float64]) -> StagedHead:
-        """The head with thresholds moved apart by the margins (S − 1,) on either side."""
+        """The head with its upper thresholds raised and its lower ones lowered by the margins (S − 1,)."""
         return replace(self, upper=self.upper + margins, lower=None if self.lower is None else self.lower - margins)
 
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (LinearHead, PairsHead, PairwiseHead, MirrorHead, StagedHead)}
 
 
-@lru_cache(maxsize=64)
-def class_pairs(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """The first and second classes of the k(k−1)/2 pairs (i, j), i < j, and D (pairs, k): +1 at i and −1 at j."""
+@lru_cache(maxsize=8)
+def class_pairs(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first and second classes of the k(k−1)/2 pairs (i, j), i < j."""
     first, second = np.triu_indices(k, 1)
+    return first, second
+
+
+def pair_signs(k: int) -> NDArray[np.float64]:
+    """D (pairs, k): +1 at the first class of each pair and −1 at the second. It takes k³ memory."""
+    first, second = class_pairs(k)
     sign = np.zeros((len(first), k))
     sign[np.arange(len(first)), first] = 1.0
     sign[np.arange(len(first)), second] = -1.0
-    return first, second, sign
+    return sign
+
+
+def class_sums(values: NDArray[Any], k: int) -> NDArray[np.float64]:
+    """values @ D (n, k) for values (n, pairs): those of the pairs with a class as the first, less those as the second.
+
+    Of many classes D would be far larger than the machine, and the sums go class by class.
+    """
+    if k <= FEW_CLASSES:
+        return np.asarray(values.astype(np.float64, copy=False) @ _few_pair_signs(k))
+    sums = np.zeros((len(values), k))
+    end = 0
+    for i in range(k - 1):
+        begin, end = end, end + k - 1 - i
+        block = values[:, begin:end].astype(np.float64, copy=False)
+        sums[:, i] += block.sum(axis=1)
+        sums[:, i + 1 :] -= block
+    return sums
+
+
+_few_pair_signs = lru_cache(maxsize=FEW_CLASSES)(pair_signs)
 
 
 def _freeze(head: Head, names: tuple[str, ...] = ("coef", "intercept")) -> None:

@@ -1,6 +1,6 @@
 """The affine input map x → A (x − a) + c that a machine applies before its kernel.
 
-It holds a Pipeline's scaler or PCA, so that an exported machine needs no preprocessing beside it.
+It holds a Pipeline's scaler or PCA, so that an exported machine needs no separate preprocessing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class InputMap(Record):
     ----------
     shift : (d,), a.
     scale : (d,) for a diagonal A, or (p, d).
-    offset : (p,), c; zeros if left out. A composition of maps needs it, a single scaler or PCA does not.
+    offset : (p,), c; default zeros. MinMaxScaler and compositions of maps need it.
     """
 
     shift: FloatArray
@@ -47,12 +47,12 @@ class InputMap(Record):
 
     @property
     def n_features_in(self) -> int:
-        """d, the width of the data it takes."""
+        """d, the number of features of the data."""
         return self.shift.shape[0] if self.shift.ndim else 0
 
     @property
     def n_features_out(self) -> int:
-        """p, the width of the machine's points."""
+        """p, the number of features of the machine's points."""
         return self.scale.shape[0] if self.scale.ndim else 0
 
     @property
@@ -70,8 +70,8 @@ class InputMap(Record):
         """The map that applies this one and then `following`."""
         if following.n_features_in != self.n_features_out:
             raise ValueError(
-                f"The map that follows must take {self.n_features_out} features, what this one gives. "
-                f"It takes {following.n_features_in}."
+                f"following of InputMap.then must take {self.n_features_out} features, the output of the first map. "
+                f"Got {following.n_features_in}."
             )
         between = self.offset - following.shift
         if self.is_diagonal and following.is_diagonal:

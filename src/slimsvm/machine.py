@@ -1,7 +1,7 @@
-"""The record in the middle: a kernel machine as plain data.
+"""The record that the whole package is built around: a kernel machine as plain data.
 
-Every machine of this package, however it was made, is the same thing: an optional affine input map, a kernel, points,
-a head that turns kernel values into scores, and an answer that turns scores into classes, numbers or in and out.
+Every machine has the same parts: an optional affine input map, a kernel, points, a head that turns kernel values into
+scores, and an answer that turns scores into a class, a number, or inlier and outlier.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from scipy import sparse
 from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_sparse
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
-from slimsvm.evaluation import Evaluator, Precision
+from slimsvm.evaluation import Evaluator, Precision, checked_csr
 from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
 
-WIDEST = 2**31 - 1  # features: their indices have 32 bits
+WIDEST = 2**31 - 1  # most features: indices have 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class KernelMachine(Record):
-    """A kernel machine: immutable, equal by value, the same file for the same machine.
+    """A kernel machine. It is immutable and compares by value; equal machines are saved as equal files.
 
     Parameters
     ----------
-    kernel : the kernel, with numbers for parameters.
-    points : (m, p), the vectors z_j, dense or CSR. Their order is meaningful.
-    head : what makes scores of kernel values.
-    answer : what the scores mean.
-    gammas : (m,), a width per point in place of the kernel's own, for machines that mix widths.
+    kernel : the kernel, with its parameters as numbers.
+    points : (m, p), the vectors z_j, dense or CSR. Their order matters.
+    head : turns kernel values into scores.
+    answer : turns scores into predictions.
+    gammas : (m,), a width for each point instead of the kernel's own, for machines that mix widths.
     input_map : applied to the data before the kernel.
-    calibration : probabilities from scores, for classes only.
-    feature_names : the names of the input's columns.
+    calibration : turns scores into probabilities; classifiers only.
+    feature_names : the names of the input columns.
     """
 
     kernel: Kernel
@@ -77,8 +77,8 @@ class KernelMachine(Record):
             self.kernel.require_definite(f"A {self.head.name} head")
             if self.gammas is not None:
                 raise ValueError(
-                    f"gammas of KernelMachine do not go with a {self.head.name} head: points of several "
-                    f"widths have no feature space in common."
+                    f"gammas of KernelMachine must be None with a {self.head.name} head: points of different "
+                    f"widths do not share a feature space."
                 )
         self._check_answer()
 
@@ -86,9 +86,9 @@ class KernelMachine(Record):
         self.answer.check(self.head)
         if self.calibration is not None:
             if not isinstance(self.answer, Classes):
-                raise ValueError("calibration of KernelMachine goes with classes only.")
+                raise ValueError(f"calibration of KernelMachine needs the answer Classes. Got {self.answer.name}.")
             if isinstance(self.head, StagedHead):
-                raise ValueError("calibration of KernelMachine reads full scores, and does not go with early exit.")
+                raise ValueError("calibration of KernelMachine must be None with early exit: it needs full scores.")
             self._check_calibration(self.calibration, self.answer)
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", tuple(str(name) for name in self.feature_names))
@@ -106,12 +106,12 @@ class KernelMachine(Record):
 
     @property
     def n_vectors(self) -> int:
-        """m, the number of points: kernel evaluations per pattern, at most."""
+        """m, the number of points: the most kernel evaluations that a sample needs."""
         return int(self.points.shape[0])
 
     @property
     def n_features(self) -> int:
-        """d, the width of the data that the machine takes."""
+        """d, the number of features of the data."""
         return int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
 
     @property
@@ -130,42 +130,42 @@ class KernelMachine(Record):
         return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map)
 
     def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
-        """The head's scores (n, s), one row per sample; of one sample (d,), (s,)."""
+        """The head's scores, (n, s) for data (n, d), or (s,) for one sample (d,)."""
         scores = self._evaluator.scores(X, n_jobs, precision)
         return scores[0] if _is_one(X) else scores
 
     def decision(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
-        """What `decision_function` returns; of one sample x (d,), one number or one row."""
-        if type(X) is np.ndarray and X.ndim == 1:  # the shortest way, for those who count microseconds
+        """The result of `decision_function`; for one sample (d,), one number or one row."""
+        if type(X) is np.ndarray and X.ndim == 1:  # the fastest path: one sample takes a few microseconds
             return self.answer.decision(self._evaluator.scores(X, n_jobs, precision), self._pairwise)[0]
         decisions = self._in_chunks(self._decisions, X, n_jobs, precision)
         return decisions[0] if _is_one(X) else decisions
 
     def predict(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
-        """Classes, values, or +1 and −1; of one sample x (d,), one of them."""
+        """Predictions: classes, values, or +1 and −1. For one sample (d,), a single one."""
         answers = self._in_chunks(self._answers, X, n_jobs, precision)
         return answers[0] if _is_one(X) else answers
 
     def kernel_evaluations(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
-        """The kernel values that each sample's answer takes, (n,): the number of vectors, or fewer by early exit."""
+        """The number of kernel values that each sample needs, (n,): all vectors, or fewer with early exit."""
         counts = self._evaluator.kernel_evaluations(X, n_jobs, precision)
         return counts[0] if _is_one(X) else counts
 
     def without_early_exit(self) -> KernelMachine:
-        """The machine whose last stage answers for every sample; the machine itself where it has no stages."""
+        """The machine with its last stage alone; the machine itself if it has no early exit."""
         return replace(self, head=self.head.last()) if isinstance(self.head, StagedHead) else self
 
     def _in_chunks(
         self, finish: Callable[[FloatArray], NDArray[Any]], X: Matrix, n_jobs: int | None, precision: Precision
     ) -> NDArray[Any]:
-        """`finish` of the scores, over so many rows at a time that the scores of all are never held."""
+        """`finish(scores)` for all rows of X, in chunks, so that the scores of all rows are never in memory at once."""
         evaluator = self._evaluator
         shape: tuple[int, ...] = getattr(X, "shape", ())
         step = evaluator.chunk_rows
         if len(shape) != 2 or shape[0] <= step:
             return finish(evaluator.scores(X, n_jobs, precision))
         if is_sparse(X):
-            X = X.tocsr()
+            X = checked_csr(X)
         starts = range(0, shape[0], step)
         return np.concatenate([finish(evaluator.scores(X[a : a + step], n_jobs, precision, a)) for a in starts])
 
@@ -178,9 +178,9 @@ class KernelMachine(Record):
         return self.answer.predict(scores, self._pairwise)
 
     def predict_proba(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
-        """P (n, k), a column per class; of one sample x (d,), (k,)."""
+        """Probabilities (n, k), one column per class; for one sample (d,), (k,)."""
         if self.calibration is None:
-            raise AttributeError("This machine has no calibration, and so no probabilities.")
+            raise AttributeError("This machine has no probabilities, because it has no calibration.")
         probabilities = self._in_chunks(self._probabilities, X, n_jobs, precision)
         return probabilities[0] if _is_one(X) else probabilities
 
@@ -200,5 +200,5 @@ class KernelMachine(Record):
 
 
 def _is_one(X: Any) -> bool:
-    """Whether X is one sample (d,) instead of rows of them."""
+    """Whether X is a single sample (d,)."""
     return (X.ndim if hasattr(X, "ndim") else np.ndim(X)) == 1

@@ -1,15 +1,16 @@
-"""The .slim file: one machine, no pickle, the same bytes for the same machine, and a checksum over all of it.
+"""The .slim file holds one machine without pickle. Equal machines give equal bytes, and a checksum covers them all.
 
-A record becomes a JSON object with its registered name and its fields; fields that are None are left out, so that a
-field added later changes no old file. Arrays become tensors that are named by their path, such as "head.coef". Reading
-goes by the records' own annotations: what a field may hold is stated once, in its class. docs/slim-file.md describes
-the format for readers in other languages.
+A record becomes a JSON object with its registered name and its fields. Fields that are None are left out, so adding an
+optional field changes no existing file. Arrays become tensors, named by their path, such as "head.coef". The reader
+takes the allowed types of each field from the annotations of the record classes. docs/slim-file.md describes the
+format for readers in other languages.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+import stat
+from dataclasses import dataclass, fields
 from pathlib import Path
 from reprlib import repr as brief
 from types import NoneType
@@ -30,6 +31,7 @@ from slimsvm.heads import HEADS, Head
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
 from slimsvm.machine import KernelMachine
+from slimsvm.report import Report, report_of
 
 FAMILIES: dict[type[Record], dict[str, Any]] = {
     Kernel: dict(KERNELS),
@@ -42,10 +44,12 @@ FAMILIES: dict[type[Record], dict[str, Any]] = {
 NAMES: dict[type[Any], str] = {cls: name for family in FAMILIES.values() for name, cls in family.items()}
 Labels = NDArray[Any]
 LAST_CODE_POINT = 0x10FFFF
+LONGEST_LABEL = 2**20  # characters
+CLOCK = ("latency_us", "seconds")  # measured times: they differ between runs and are not saved
 
 
 def _fields(cls: type[Any]) -> dict[str, tuple[Any, bool]]:
-    """What each field of a record may hold, and whether it may be None."""
+    """The type of each field of a record, and whether the field may be None."""
     hints = get_type_hints(cls)
     result = {}
     for f in fields(cls):
@@ -58,38 +62,102 @@ def _fields(cls: type[Any]) -> dict[str, tuple[Any, bool]]:
 FIELDS = {cls: _fields(cls) for cls in NAMES}
 
 
-def dumps(machine: KernelMachine) -> bytes:
-    """The content of the machine's .slim file; equal machines give equal bytes."""
+@dataclass(frozen=True)
+class Notes:
+    """Optional parts of a .slim file beside the machine: the compression report, and the history of the method."""
+
+    report: Report | None = None
+    history: list[dict[str, Any]] | None = None
+
+    def encode(self) -> dict[str, Any]:
+        """The notes as JSON values, without measured times."""
+        content: dict[str, Any] = {}
+        if self.report is not None:
+            content["report"] = _plain({k: v for k, v in self.report.as_dict().items() if k not in CLOCK})
+        if self.history is not None:
+            content["history"] = _plain(self.history)
+        return content
+
+    @staticmethod
+    def decode(content: Any) -> Notes:
+        """The notes from their JSON values; FormatError if they are not valid."""
+        if content is None:
+            return Notes()
+        if not isinstance(content, dict) or not content.keys() <= {"report", "history"}:
+            raise FormatError("the notes must hold nothing but a report and a history.")
+        history = content.get("history")
+        if history is not None and not (isinstance(history, list) and all(isinstance(one, dict) for one in history)):
+            raise FormatError("the history of the notes must be a list of objects.")
+        try:
+            report = None if content.get("report") is None else report_of(content["report"])
+        except ValueError as error:
+            raise FormatError(f"the notes are not valid: {error}") from None
+        return Notes(report, history)
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value for numbers, text, lists and dicts; None for NaN and everything else."""
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items() if name not in CLOCK}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value if isinstance(value, str) else None
+
+
+def dumps(machine: KernelMachine, notes: Notes | None = None) -> bytes:
+    """The content of the machine's .slim file; equal machines and notes give equal bytes."""
     if not isinstance(machine, KernelMachine):
-        raise TypeError(f"Only a KernelMachine can be saved. Got {type(machine).__name__}.")
+        raise TypeError(f"machine of dumps must be a KernelMachine. Got {type(machine).__name__}.")
     tensors: Tensors = {}
-    return _container.pack(tensors, _encode_record(machine, "", tensors))
+    content = _encode_record(machine, "", tensors)
+    return _container.pack(tensors, content, None if notes is None else notes.encode())
 
 
 def loads(data: bytes) -> KernelMachine:
-    """The machine in the content of a .slim file; FormatError says what is wrong with the content."""
-    tensors, content = _container.unpack(bytes(data))
+    """The machine from the content of a .slim file; FormatError if the content is not valid."""
+    return loads_with_notes(data)[0]
+
+
+def loads_with_notes(data: bytes) -> tuple[KernelMachine, Notes]:
+    """The machine and the notes from the content of a .slim file."""
+    tensors, content, notes = _container.unpack(bytes(data))
     machine: KernelMachine = _decode_record(content, KernelMachine, "", tensors)
     if tensors:
         raise FormatError(f"tensor {brief(min(tensors))} belongs to no field of the machine.")
-    return machine
+    return machine, Notes.decode(notes)
 
 
-def write(machine: KernelMachine, path: str | os.PathLike[str]) -> None:
-    """Save the machine in one step: the file at `path` is the old one or the whole new one, whatever happens."""
-    write_whole(path, dumps(machine))
+def write(machine: KernelMachine, path: str | os.PathLike[str], notes: Notes | None = None) -> None:
+    """Save the machine in one step: if writing fails, the file at `path` stays as it was."""
+    write_whole(path, dumps(machine, notes))
 
 
 def read(path: str | os.PathLike[str]) -> KernelMachine:
-    """The machine of the .slim file at `path`."""
+    """The machine in the .slim file at `path`."""
+    return read_with_notes(path)[0]
+
+
+def read_with_notes(path: str | os.PathLike[str]) -> tuple[KernelMachine, Notes]:
+    """The machine and the notes in the .slim file at `path`."""
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for; a folder has its own error
+        raise FormatError(f"Cannot load {os.fspath(path)!r}: this is not a regular file.")
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(_container.CHECKSUM.stop)
         try:
-            # A wrong file is refused by its first bytes, before gigabytes of it are read.
+            # Check the first bytes before reading a file that may have gigabytes.
             _container.check_start(start, size)
             file.seek(0)
-            return loads(file.read(size))
+            return loads_with_notes(file.read(size))
         except FormatError as error:
             raise FormatError(f"Cannot load {os.fspath(path)!r}: {error}") from error.__cause__
 
@@ -101,7 +169,7 @@ def _join(path: str, name: str) -> str:
 def _encode_record(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
     cls = type(record)
     if cls not in NAMES:
-        raise TypeError(f"{path or 'machine'} is a {cls.__name__}, which the .slim file has no name for.")
+        raise TypeError(f"{path or 'machine'} is a {cls.__name__}, which cannot be saved to a .slim file.")
     content: dict[str, Any] = {"type": NAMES[cls]}
     for name, (hint, _) in FIELDS[cls].items():
         value = getattr(record, name)
@@ -127,7 +195,7 @@ def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
 def _encode_array(array: NDArray[Any], path: str, tensors: Tensors) -> dict[str, Any]:
     if max(array.shape) > LONGEST_AXIS:
         raise ValueError(f"{path} of the machine may have axes of at most {LONGEST_AXIS}. Its shape is {array.shape}.")
-    # Adding zero maps -0.0 to 0.0: they compare equal, and equal machines have equal files.
+    # Adding zero turns -0.0 into 0.0: the two compare equal, and equal machines must give equal files.
     tensors[path] = array if array.dtype.kind == "b" else array + array.dtype.type(0)
     return {"tensor": path}
 
@@ -150,8 +218,8 @@ def _encode_labels(labels: Labels, path: str, tensors: Tensors) -> dict[str, Any
     if labels.dtype.newbyteorder("<").str in DTYPES.values() and np.isfinite(labels).all():
         return _encode_array(labels, path, tensors)
     raise TypeError(
-        f"Class labels can be saved when they are strings, booleans or finite numbers. Got {brief(labels.tolist())} of "
-        f"dtype {labels.dtype}. Train with such labels, or keep the model by pickle."
+        f"Class labels must be strings, booleans or finite numbers to be saved. Got {brief(labels.tolist())} of "
+        f"dtype {labels.dtype}. Train with other labels, or pickle the model."
     )
 
 
@@ -190,12 +258,12 @@ def _decode(content: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if hint == FloatArray:
         return _decode_numbers(content, path, tensors)
     if not _is_plain(content, hint):
-        raise FormatError(f"{path} has a value of the wrong kind: {brief(content)}.")
+        raise FormatError(f"{path} has a value of the wrong type: {brief(content)}.")
     return tuple(content) if isinstance(content, list) else hint(content) if hint is float else content
 
 
 def _is_plain(content: Any, hint: Any) -> bool:
-    """Whether a JSON value is what the annotation of a plain field says."""
+    """Whether a JSON value has the type that a plain field is annotated with."""
     if get_origin(hint) is tuple:
         return isinstance(content, list) and all(type(item) is get_args(hint)[0] for item in content)
     if get_origin(hint) is Literal:
@@ -204,7 +272,7 @@ def _is_plain(content: Any, hint: Any) -> bool:
 
 
 def _take(content: Any, form: dict[str, Any], path: str, tensors: Tensors, dtype: str, ndim: int = 0) -> NDArray[Any]:
-    """The tensor at `path`, once, if `content` is of the given form and the tensor of the given kind and axes."""
+    """Remove and return the tensor at `path`; FormatError if its form, its dtype or its number of axes is wrong."""
     if content != form:
         raise FormatError(f"{path} must be {form}. Got {brief(content)}.")
     array = tensors.pop(path, None)
@@ -234,7 +302,7 @@ def _decode_csr(content: Any, path: str, tensors: Tensors) -> Any:
 
 
 def _check_csr(shape: list[int], path: str, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> None:
-    """Refuse all but canonical CSR: SciPy's own compiled loops trust the indices they are given."""
+    """Raise FormatError unless the CSR matrix is canonical: SciPy's compiled loops do not check indices."""
     m, p = shape
     if m < 0 or not 1 <= p <= LONGEST_AXIS or len(indptr) != m + 1 or len(indices) != len(data):
         raise FormatError(
@@ -242,13 +310,13 @@ def _check_csr(shape: list[int], path: str, data: NDArray[Any], indices: NDArray
         )
     rising = bool((indptr[:-1] <= indptr[1:]).all())
     if indptr[0] != 0 or indptr[-1] != len(data) or not rising:
-        raise FormatError(f"{path}.indptr must rise from 0 to {len(data)}.")
+        raise FormatError(f"{path}.indptr must increase from 0 to {len(data)}.")
     if len(data) and (indices.min() < 0 or indices.max() >= p):
-        raise FormatError(f"{path}.indices must lie in 0 to {p - 1}.")
+        raise FormatError(f"{path}.indices must be from 0 to {p - 1}.")
     starts_row = np.zeros(len(data) + 1, dtype=bool)
     starts_row[indptr] = True
     if not ((indices[:-1] < indices[1:]) | starts_row[1:-1]).all() or not data.all():
-        raise FormatError(f"{path} must have rising indices in each row, and no stored zeros.")
+        raise FormatError(f"{path} must have increasing indices in each row, and no stored zeros.")
 
 
 def _decode_labels(content: Any, path: str, tensors: Tensors) -> Labels:
@@ -260,8 +328,8 @@ def _decode_labels(content: Any, path: str, tensors: Tensors) -> Labels:
         return np.array([*strings, None], dtype=object)[:-1]
     if "text" in form:
         codes = _take(content, {"text": path}, path, tensors, "uint32", ndim=2)
-        if codes.shape[1] < 1 or (codes > LAST_CODE_POINT).any():
-            raise FormatError(f"{path} must be rows of Unicode code points in 32 bits.")
+        if not codes.size or codes.shape[1] > LONGEST_LABEL or (codes > LAST_CODE_POINT).any():
+            raise FormatError(f"{path} must hold rows of Unicode code points of 32 bits.")
         return np.ascontiguousarray(codes).view(f"U{codes.shape[1]}")[:, 0]
     labels = _take(content, {"tensor": path}, path, tensors, "any", ndim=1)
     if labels.dtype.kind == "b" and (labels.view(np.uint8) > 1).any():

@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-m", "slimsvm"]
 def table(
     path: Path, X: Any, y: Any = None, names: tuple[str, ...] = (), target: str = "label", comma: str = ","
 ) -> Path:
-    """Write a table, with a header where there are names."""
+    """Write a table, with a header if there are names."""
     with path.open("w") as file:
         if names:
             file.write(comma.join((*names, *([target] if y is not None else []))) + "\n")

@@ -1,8 +1,9 @@
-"""The command as a user has it: in a process of its own, or, where nothing depends on that, in this one."""
+"""The command in this process, or, for the few tests that depend on it, in a process of its own."""
 
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ NAMES = ("sepal_length", "sepal_width", "petal_length", "petal_width")
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -42,11 +43,10 @@ def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) 
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str, stdin: bytes = b"") -> Ended:
-        monkeypatch.setattr(sys, "argv", ["slimsvm", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         capsysbinary.readouterr()
         with pytest.raises(SystemExit) as end:
-            run()
+            run(list(arguments))
         captured = capsysbinary.readouterr()
         return Ended(int(end.value.code or 0), captured.out.decode(), captured.err.decode())
 
@@ -57,9 +57,9 @@ def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) 
 def process(tmp_path: Path) -> Callable[..., Ended]:
     """Run the command in a process of its own."""
 
-    def call(*arguments: str, stdin: bytes = b"", options: tuple[str, ...] = (), **environment: str) -> Ended:
+    def call(*arguments: str, stdin: bytes = b"", **environment: str) -> Ended:
         ended = subprocess.run(
-            [COMMAND[0], *options, *COMMAND[1:], *arguments],
+            [*COMMAND, *arguments],
             input=stdin,
             capture_output=True,
             cwd=tmp_path,
@@ -72,23 +72,40 @@ def process(tmp_path: Path) -> Callable[..., Ended]:
     return call
 
 
-@pytest.fixture
-def iris_files(tmp_path: Path) -> Any:
-    """iris.csv with names and text labels, and a machine of it with names."""
+@pytest.fixture(scope="session")
+def iris_made(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The files of `iris_files`, made once."""
+    folder = tmp_path_factory.mktemp("iris")
     X, y = load_iris(return_X_y=True)
-    table(tmp_path / "iris.csv", X, SPECIES[y], NAMES)
+    table(folder / "iris.csv", X, SPECIES[y], NAMES)
     slim = slimsvm.compress(SVC(gamma=0.25).fit(X, SPECIES[y]))
+    slimsvm.estimator.save(replace(slim.machine_, feature_names=NAMES), folder / "iris.slim")
+    return folder, (X, SPECIES[y], slim)
 
-    slimsvm.save(replace(slim.machine_, feature_names=NAMES), tmp_path / "iris.slim")
-    return X, SPECIES[y], slim
 
-
-@pytest.fixture
-def moons_files(tmp_path: Path) -> Any:
-    """moons.txt in LIBSVM's text, and a small machine of it without names."""
+@pytest.fixture(scope="session")
+def moons_made(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The files of `moons_files`, made once."""
+    folder = tmp_path_factory.mktemp("moons")
     X, y = make_moons(200, noise=0.2, random_state=0)
     y = 2 * y - 1
-    svmlight(tmp_path / "moons.txt", X, y)
+    svmlight(folder / "moons.txt", X, y)
     slim = slimsvm.compress(SVC(gamma=1.0).fit(X, y), n_vectors=8, random_state=0)
-    slim.save(tmp_path / "moons.slim")
-    return X, y, slim
+    slim.save(folder / "moons.slim")
+    return folder, (X, y, slim)
+
+
+@pytest.fixture
+def iris_files(iris_made: Any, tmp_path: Path) -> Any:
+    """iris.csv with names and text labels, and a model trained on it, with names."""
+    folder, made = iris_made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return made
+
+
+@pytest.fixture
+def moons_files(moons_made: Any, tmp_path: Path) -> Any:
+    """moons.txt in LIBSVM's format, and a small model trained on it, without names."""
+    folder, made = moons_made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return made

@@ -17,8 +17,9 @@ SAME = ("n_vectors", "accuracy", "agreement", "bytes")
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred samples, few sizes, short timings."""
-    monkeypatch.setattr(demo, "N_TRAIN", 100)
+    """Few samples, sizes and baselines, short timings."""
+    monkeypatch.setattr(demo, "N_TRAIN", 60)
+    monkeypatch.setattr(demo, "BASELINES", ("nystroem",))
     monkeypatch.setattr(demo, "N_TEST", 300)
     monkeypatch.setattr(demo, "SIZES", (5, 10))
     monkeypatch.setattr(demo, "METHODS", ("reduced_set",))
@@ -53,5 +54,5 @@ def test_without_matplotlib_it_goes_on(tmp_path: Path) -> None:
             raise ImportError("pictures need matplotlib: pip install slimsvm[plot]")
 
     path = tmp_path / "none.png"
-    assert demo._draw(Front(), str(path)) == "No picture: pictures need matplotlib: pip install slimsvm[plot]"
+    assert demo._draw(Front(), str(path)) == "No plot: pictures need matplotlib: pip install slimsvm[plot]"
     assert not path.exists()

@@ -138,19 +138,19 @@ def test_headers_are_found(tmp_path: Path, text: str, header: bool | None, expec
     assert len(read(tmp_path / "rows.csv", Wanted(header=header, target=target))[0]) == expected
 
 
-def test_numbers_as_names_are_known_by_the_machine(tmp_path: Path) -> None:
+def test_numbers_as_names_are_known_by_the_model(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("1,0\n3,4\n")
     rows, _ = read(tmp_path / "rows.csv", Wanted(names=("0", "1"), n_features=2))
     assert rows.tolist() == [[4, 3]]
 
 
-def test_columns_come_in_the_machines_order_and_others_are_named(tmp_path: Path) -> None:
+def test_columns_come_in_the_models_order_and_others_are_named(tmp_path: Path) -> None:
     path = table(tmp_path / "rows.csv", X, Y, NAMES)
     source = open_data(str(path), Wanted(names=("d", "b"), n_features=2, ignore=("a",)))
     rows, y = gather(source)
     assert np.array_equal(rows, X[:, [3, 1]])
     assert y is not None  # a column called label
-    assert source.notes == (f"{path}: columns that the machine does not know are left out: 'c', 'e'.",)
+    assert source.notes == (f"{path}: columns that the model does not know are left out: 'c', 'e'.",)
 
 
 def test_the_form_is_found_without_a_name(tmp_path: Path) -> None:
@@ -161,12 +161,12 @@ def test_the_form_is_found_without_a_name(tmp_path: Path) -> None:
 
 
 BAD_TABLES = {
-    "a,b\n1,2\n3\n": r"line 3: 2 fields were expected, as in the first line\. Got 1\.",
+    "a,b\n1,2\n3\n": r"line 3: 2 fields are expected, as in the first line\. Got 1\.",
     "a,b\n1,2\n3,four\n": r"line 3: 'four' in column 'b' is not a number\.",
-    "a,b\n1,2\n3,\n": r"row 2: feature 'b' is missing or not finite\. Impute or drop",
+    "a,b\n1,2\n3,\n": r"row 2: feature 'b' is missing or not finite\. Impute the value or drop the row",
     "a,b\n1,2\n3,inf\n": r"row 2: feature 'b' is missing or not finite",
     "a,b\n1,2\n3,1_000\n": r"'1_000' in column 'b' is not a number",
-    "a,a\n1,2\n": r"has more than one column 'a'\.",
+    "a,a\n1,2\n": r"has more than one column named 'a'\.",
     "a,b\n": r"has no rows\.",
     "": r"is empty\.",
     '1,2\n3,"4\n': r"line 2: unexpected end of data",
@@ -184,11 +184,11 @@ def test_bad_tables(tmp_path: Path, text: str) -> None:
 BAD_SVMLIGHT = {
     "1 1:2\n1 2\n": r"line 2: '2' is not index:value\.",
     "1 1:2\n1 2:x\n": r"line 2: '2:x' is not index:value\.",
-    "1 1:2\n1:2 2:3\n": r"line 2: the line begins with '1:2'; svmlight text has a number before",
-    "yes 1:2\n": r"line 1: 'yes' is not a number",
-    "1 0:2\n": r"line 1: indices begin at 1 in svmlight text\. Say --zero-based",
-    "1 2:2 2:3\n": r"line 1: indices must rise along a line\. Got 2 after 2\.",
-    "1 1:1 4:3\n": r"line 1: it has feature 4; the machine has 3 features\.",
+    "1 1:2\n1:2 2:3\n": r"line 2: the line starts with '1:2', without a target before the features",
+    "yes 1:2\n": r"line 1: the target 'yes' is not a number",
+    "1 0:2\n": r"line 1: indices start at 1 in svmlight text\. Add --zero-based",
+    "1 2:2 2:3\n": r"line 1: indices must increase within a line\. Got 2 after 2\.",
+    "1 1:1 4:3\n": r"line 1: it has feature 4; the model takes 3 features\.",
     "1 1:nan\n": r"row 1: feature number 1 is missing or not finite",
     "1 -1:1 2:3\n": r"line 1: '-1:1' is not index:value\.",
 }
@@ -217,7 +217,7 @@ def test_bad_arrays(tmp_path: Path) -> None:
     with pytest.raises(DataFailure, match=r"must be an array of numbers"):
         read(tmp_path / "objects.npy", Wanted())
     np.savez(tmp_path / "rows.npz", A=X)
-    with pytest.raises(DataFailure, match=r"has no array 'X'\. It has 'A'; name one with --array\."):
+    with pytest.raises(DataFailure, match=r"has no array 'X'\. It has 'A'\. Name one with --array\."):
         read(tmp_path / "rows.npz", Wanted())
 
 

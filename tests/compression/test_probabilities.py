@@ -19,8 +19,9 @@ from sklearn.svm import SVC, SVR
 import slimsvm
 from slimsvm import compress
 from slimsvm.calibration import Isotonic, Sigmoid
-from slimsvm.compression.probabilities import with_probabilities
-from slimsvm.methods.calibrate import calibrated
+from slimsvm.compression.calibrate import with_probabilities
+from slimsvm.methods import MirrorPoints, ReducedSet
+from slimsvm.methods.calibration_fit import calibrate_machine
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_probabilities_are_honest_on_new_data(svc: Any, moons: Any, fresh: Any, 
     np.testing.assert_array_equal(small.predict(fresh[0]), plain.predict(fresh[0]))
     P = small.predict_proba(fresh[0])
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-    seen = calibrated(
+    seen = calibrate_machine(
         plain.machine_, plain.machine_.scores(fresh[0]), fresh[1], "sigmoid"
     )  # on the test data themselves
     assert log_loss(fresh[1], P) < log_loss(fresh[1], seen.predict_proba(fresh[0])) + 0.05
@@ -68,7 +69,7 @@ def test_validation_data_serve(svc: Any, moons: Any, fresh: Any) -> None:
     small = compress(
         svc, *moons, n_vectors=12, method="reduced_set", validation=held, calibrate="isotonic", random_state=0
     )
-    own = calibrated(small.machine_, small.machine_.scores(held[0]), held[1], "isotonic")
+    own = calibrate_machine(small.machine_, small.machine_.scores(held[0]), held[1], "isotonic")
     np.testing.assert_array_equal(small.predict_proba(fresh[0]), own.predict_proba(fresh[0]))
     assert isinstance(small.machine_.calibration, Isotonic)
 
@@ -84,13 +85,14 @@ def test_folds_that_judged_it_serve(svc: Any, moons: Any) -> None:
     assert promised.predict_proba(moons[0]).shape == (200, 2)
 
 
-def test_a_parent_with_probabilities_has_successors_with_them(moons: Any) -> None:
+def test_a_parent_with_probabilities_gives_small_machines_with_them(moons: Any) -> None:
     for kind, expected in (("sigmoid", Sigmoid), ("isotonic", Isotonic)):
         parent = CalibratedClassifierCV(SVC(C=10, gamma=2.0), method=kind, ensemble=False).fit(*moons)
         small = compress(parent, *moons, n_vectors=10, method="reduced_set+refit", random_state=0)
         assert isinstance(small.machine_.calibration, expected)
         assert not small.machine_.calibration.decides
-        assert not hasattr(compress(parent, *moons, n_vectors=10, calibrate=None, random_state=0), "predict_proba")
+        without = compress(parent, *moons, n_vectors=10, method="reduced_set+refit", calibrate=None, random_state=0)
+        assert not hasattr(without, "predict_proba")
         whole = compress(parent, *moons)  # its own vectors, new coefficients
         assert isinstance(whole.machine_.calibration, expected)
         kept = compress(parent, n_vectors=20, random_state=0)  # no data: the parent's own, on nearly its scores
@@ -122,7 +124,7 @@ def test_ctrl_c_leaves_the_machine(svc: Any, moons: Any, monkeypatch: pytest.Mon
     def stops(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("slimsvm.compression.door.own_scores", stops)
+    monkeypatch.setattr("slimsvm.compression.run.fold_scores", stops)
     with pytest.raises(slimsvm.Interrupted) as stop:
         compress(svc, *moons, n_vectors=6, method="reduced_set+refit", calibrate="sigmoid", random_state=0)
     best: Any = stop.value.best
@@ -139,7 +141,7 @@ def test_mirror_points(svc: Any, moons: Any, fresh: Any) -> None:
     assert P.max(axis=1).mean() < small.score(*fresh) + 0.05  # not surer than it is right
     parent = CalibratedClassifierCV(svc, ensemble=False).fit(*moons)
     assert hasattr(compress(parent, *moons, n_vectors=6, method="mirror", random_state=0), "predict_proba")
-    pairs = compress(svc, *moons, method="mirror", n_pairs=2, calibrate="sigmoid", random_state=0)
+    pairs = compress(svc, *moons, method=MirrorPoints(n_pairs=2), calibrate="sigmoid", random_state=0)
     assert pairs.predict_proba(moons[0]).shape == (200, 2)
 
 
@@ -163,10 +165,10 @@ def test_errors_and_warnings_say_why(svc: Any, moons: Any, tmp_path: Any) -> Non
         compress(SVR().fit(X, y), X, y, n_vectors=5, calibrate="sigmoid")
     machine = compress(svc).machine_
     with pytest.raises(ValueError, match=r"cv of compress refits the model.*validation=\(X_val, y_val\)"):
-        compress(machine, X, y, n_vectors=5, method="reduced_set", C=10.0, calibrate="sigmoid")
+        compress(machine, X, y, n_vectors=5, method="reduced_set", calibrate="sigmoid")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        small = compress(machine, X, y, n_vectors=5, method="reduced_set+refit", C=10.0, calibrate="sigmoid")
+        small = compress(machine, X, y, n_vectors=5, method=ReducedSet(refit=True, C=10.0), calibrate="sigmoid")
     small.save(tmp_path / "small.slim")
     loaded = slimsvm.load(tmp_path / "small.slim")
     np.testing.assert_array_equal(loaded.predict_proba(X), small.predict_proba(X))

@@ -50,7 +50,7 @@ def test_options_are_named_and_known(format: str, machine: KernelMachine, tmp_pa
     machine_of, name, *options = inspect.signature(make(format)).parameters.values()
     assert (machine_of.name, name.name) == ("machine", "name")
     assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in options)
-    with pytest.raises(TypeError, match=f"export to '{format}' has the options .*. Got 'wrong'"):
+    with pytest.raises(TypeError, match=f"The options of export to '{format}' are .*. Got 'wrong'"):
         export(machine, format, tmp_path / "model.x", wrong=1)
     assert not list(tmp_path.iterdir())
 
@@ -58,7 +58,7 @@ def test_options_are_named_and_known(format: str, machine: KernelMachine, tmp_pa
 @every_format
 def test_export_writes_what_files_makes(format: str, machine: KernelMachine, tmp_path: Path) -> None:
     made = make(format)(machine, "model.x")
-    done = export(slimsvm.wrap(machine), format, str(tmp_path / "model.x"))
+    done = export(slimsvm.estimator.wrap(machine), format, str(tmp_path / "model.x"))
     assert isinstance(done, Export)
     assert (done.notes, dict(done.facts)) == (made.notes, dict(made.facts))
     assert {path.name: path.read_bytes() for path in done.paths} == dict(made.contents)

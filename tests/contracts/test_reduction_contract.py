@@ -17,8 +17,9 @@ from oracles import kernels
 from oracles.parents import ACCEPTED, CASES, FORMS, MOVED, NAMED_SOLVERS, form_id, parent
 from slimsvm.compression import compress
 from slimsvm.kernels import KERNELS, Rbf
-from slimsvm.methods.reduction import INITS, REFINES
-from slimsvm.methods.starts import STARTS
+from slimsvm.methods import ReducedSet
+from slimsvm.methods.reduced_set.reduce import INITS, REFINES
+from slimsvm.methods.reduced_set.starts import STARTS
 
 SEARCHES = ("irprop", "fixed_point")
 every_case = pytest.mark.parametrize(("kernel", "solver"), ACCEPTED)
@@ -33,8 +34,8 @@ def _stuck_fixed_points_are_no_error() -> Any:
         yield
 
 
-def small(model: Any, n_vectors: Any = 4, **settings: Any) -> Any:
-    return compress(model, n_vectors=n_vectors, random_state=settings.pop("random_state", 0), **settings)
+def small(model: Any, n_vectors: Any = 4, *, random_state: int = 0, **settings: Any) -> Any:
+    return compress(model, n_vectors=n_vectors, method=ReducedSet(**settings), random_state=random_state)
 
 
 @cache
@@ -197,7 +198,7 @@ def test_more_runs_are_never_worse(kernel: str, solver: str) -> None:
 @pytest.mark.parametrize("max_distance", [0.5, 0.05])
 def test_the_size_is_found(kernel: str, solver: str, max_distance: float) -> None:
     machine = parent(kernel, n=40)
-    slim = compress(machine, max_distance=max_distance, solver=solver, refine=False, random_state=0)
+    slim = compress(machine, method=ReducedSet(solver=solver, refine=False, max_distance=max_distance), random_state=0)
     square = whole_square(machine)
     assert lost(machine, slim) <= max_distance * square * (1 + 1e-9)
     assert last(slim)["relative"] <= max_distance

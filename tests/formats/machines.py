@@ -23,12 +23,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
+from oracles.benchmark_data import need_data
 from oracles.random_machines import KINDS, random_machine
-from shared_data import has_data, load
+from shared_data import load
 from slimsvm.answers import Classes, Value
 from slimsvm.heads import MirrorHead, StagedHead
 from slimsvm.kernels import KERNELS
 from slimsvm.machine import KernelMachine
+from slimsvm.methods import ReducedSet
 
 FloatArray = NDArray[np.float64]
 SHARE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
@@ -91,11 +93,9 @@ def random_cases(
 
 @cache
 def real_case(name: str) -> Case:
-    """One of REAL: a small machine trained on real data; those of NEEDS_DATA ask `pytest` to skip without the data."""
-    if name in NEEDS_DATA and not has_data():
-        import pytest
-
-        pytest.skip("the benchmark data folder ../shared/data is not beside this checkout")
+    """One of REAL: a small machine trained on real data; those of NEEDS_DATA skip the test without the data."""
+    if name in NEEDS_DATA:
+        need_data()
     model, X = _trained(name)
     machine: KernelMachine = model.machine_
     rng = np.random.default_rng(0)
@@ -107,7 +107,7 @@ def _trained(name: str) -> tuple[Any, Any]:
     if name == "iris":
         X, y = load_iris(return_X_y=True)
         labels = np.array(["setosa", "versicolor", "virginica"])[y]
-        return slimsvm.compress(make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, labels), fold=True), X
+        return slimsvm.compress(make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, labels), fuse=True), X
     if name == "diabetes":
         X, y = load_diabetes(return_X_y=True)
         return slimsvm.compress(SVR(C=100, gamma=5.0).fit(X, y), n_vectors=30, random_state=0), X
@@ -120,12 +120,12 @@ def _trained(name: str) -> tuple[Any, Any]:
         data = load("spambase")
         X, y = data["X"][::4], data["y"][::4]
         parent = make_pipeline(StandardScaler(), SVC(C=10, gamma=0.01)).fit(X, y)
-        return slimsvm.compress(parent, n_vectors=40, random_state=0, fold=True), data["X"][1::40]
+        return slimsvm.compress(parent, n_vectors=40, random_state=0, fuse=True), data["X"][1::40]
     data = load("usps")
     X, y = data["X_train"][::8].astype(float), data["y_train"][::8]
     svc = SVC(C=10, gamma=1 / 128)
     parent = (svc if name == "usps pairs" else OneVsRestClassifier(svc)).fit(X, y)
-    return slimsvm.compress(parent, n_vectors=60, solver="select"), data["X_test"][::20]
+    return slimsvm.compress(parent, n_vectors=60, method=ReducedSet(solver="select")), data["X_test"][::20]
 
 
 def rows_to_try(rng: np.random.Generator, machine: KernelMachine, n: int = 16) -> FloatArray:

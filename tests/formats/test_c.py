@@ -38,9 +38,10 @@ def _clear_probabilities(case: Case, least: float) -> Any:
     return two[:, 1] - two[:, 0] > least
 
 
+@pytest.mark.parametrize("n", [50, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("tables", "seed", "compiler"), [("float64", 0, C99), ("float32", 1, CPP)])
-def test_two_hundred_random_machines(tables: str, seed: int, compiler: Any, tmp_path: Path) -> None:
-    cases = [case.in_float32 if tables == "float32" else case for case in random_cases(200, seed)]
+def test_random_machines(tables: str, seed: int, compiler: Any, n: int, tmp_path: Path) -> None:
+    cases = [case.in_float32 if tables == "float32" else case for case in random_cases(n, seed)]
     results = exported(cases, tmp_path, tables, compiler)
     compared = sum(check(case, result, np.dtype(tables)) for case, result in zip(cases, results, strict=True))
     assert compared > 0.7 * sum(len(case.X) for case in cases)
@@ -62,14 +63,16 @@ def check_announced(case: Case, result: Any) -> None:
         np.testing.assert_allclose(result.probabilities, expected, atol=5e-6)
 
 
+@pytest.mark.parametrize("n", [6, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("tables", ["float64", "float32", "int16", "int8"])
-def test_no_sanitizer_complains(tables: str, tmp_path: Path) -> None:
-    exported(list(random_cases(12, 4)), tmp_path, tables, SANITIZED)
+def test_no_sanitizer_complains(tables: str, n: int, tmp_path: Path) -> None:
+    exported(list(random_cases(n, 4)), tmp_path, tables, SANITIZED)
 
 
+@pytest.mark.parametrize("n", [25, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("tables", "seed"), [("int16", 2), ("int8", 3)])
-def test_random_machines_in_integers_lose_what_was_announced(tables: str, seed: int, tmp_path: Path) -> None:
-    cases = list(random_cases(60, seed))
+def test_random_machines_in_integers_lose_what_was_announced(tables: str, seed: int, n: int, tmp_path: Path) -> None:
+    cases = list(random_cases(n, seed))
     for case, result in zip(cases, exported(cases, tmp_path, tables), strict=True):
         check_announced(case, result)
         assert result.made.facts["n_bytes"] == table_bytes(case.machine, tables)

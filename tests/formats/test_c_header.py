@@ -47,7 +47,7 @@ def text_of(machine: KernelMachine, name: str = "model.h", **options: Any) -> st
 @pytest.fixture(scope="module")
 def iris_model() -> Any:
     X, y = load_iris(return_X_y=True)
-    return slimsvm.compress(make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, y), fold=True), X, y
+    return slimsvm.compress(make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, y), fuse=True), X, y
 
 
 @pytest.mark.parametrize("tables", TYPES)
@@ -112,7 +112,7 @@ def test_prefixes() -> None:
     assert "static inline int model_predict(" in text_of(machine(), "数字.h")
     assert "static inline int x9_predict(" in text_of(machine(), prefix="x9")
     for wrong in ("9x", "a b", "é", "", "x" * 41, 5):
-        with pytest.raises(ValueError, match="prefix of the C export must be up to 40 letters"):
+        with pytest.raises(ValueError, match="prefix of the C export must be at most 40 letters"):
             files(machine(), "model.h", prefix=wrong)
 
 
@@ -163,7 +163,7 @@ def test_what_is_refused() -> None:
     X = np.zeros((4, 3))
     with pytest.raises(ValueError, match="tables of the C export must be one of"):
         files(machine(), "model.h", tables="int4")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="y of the C export labels the rows of X"):
+    with pytest.raises(ValueError, match="y of the C export holds the labels of X"):
         files(machine(), "model.h", y=[1])
     with pytest.raises(ValueError, match=r"must be \(n, 3\).*Got \(4, 2\)"):
         files(machine(), "model.h", X=X[:, :2])
@@ -171,10 +171,10 @@ def test_what_is_refused() -> None:
         files(machine(), "model.h", X=X + np.nan)
     with pytest.raises(ValueError, match=r"a label for each row of X, 4\. Got 3"):
         files(machine(), "model.h", X=X, y=[0, 1, 0])
-    with pytest.raises(UnsupportedExportError, match="Give rows as X"):
+    with pytest.raises(UnsupportedExportError, match="Pass data as X"):
         files(machine(kernel=Linear()), "model.h", tables="int8")
     huge = LinearHead(np.full((9, 1), 1e300), [0.0])
-    with pytest.raises(UnsupportedExportError, match="beyond float32"):
+    with pytest.raises(UnsupportedExportError, match="too large for float32"):
         files(machine(head=huge), "model.h")
 
 

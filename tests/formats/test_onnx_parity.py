@@ -69,7 +69,7 @@ def compare_pairs(case: Case, decisions: NDArray[Any], dtype: str) -> None:
 
 
 @both_types
-@pytest.mark.parametrize("start", range(0, 200, 20))
+@pytest.mark.parametrize("start", [0, 20, 40, *(pytest.param(n, marks=pytest.mark.slow) for n in range(60, 200, 20))])
 def test_random_machines(start: int, dtype: str) -> None:
     for case in CASES[start : start + 20]:
         compare(case, dtype)

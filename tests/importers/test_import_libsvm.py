@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
+import slimsvm
 from oracles import libsvm_tools
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import FormatError
-from slimsvm.importers import import_model
+from slimsvm.importers import import_model, read_libsvm_machine
 
 SVM_TYPES = {"c_svc": 0, "nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
 KERNEL_TYPES = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
@@ -179,12 +180,13 @@ def test_other_line_ends_and_orders_of_keys(tmp_path: Path) -> None:
 def test_n_features(tmp_path: Path) -> None:
     path = written(tmp_path, BINARY)
     assert import_model(path).machine.n_features == 3
-    assert import_model(path, n_features=10).machine.n_features == 10
+    assert read_libsvm_machine(path, n_features=10).n_features == 10
+    assert slimsvm.read_libsvm(path, n_features=10).n_features_in_ == 10
     for wrong in (2, 2**31 - 1, -1):
         with pytest.raises(ValueError, match="n_features must be at least 3"):
-            import_model(path, n_features=wrong)
+            read_libsvm_machine(path, n_features=wrong)
     with pytest.raises(TypeError):
-        import_model(path, n_features=3.5)  # type: ignore[arg-type]
+        read_libsvm_machine(path, n_features=3.5)  # type: ignore[arg-type]
 
 
 def test_no_vectors_and_no_features(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ DAMAGED = [
     ("svm_type c_svc\n", "", 8, "without svm_type"),
     ("svm_type", "svm_typo", 1, "not a key"),
     ("svm_type", "\xff\xfe\x00", 1, "not a key"),
-    ("kernel_type rbf", "kernel_type precomputed", 2, "not in the file"),
+    ("kernel_type rbf", "kernel_type precomputed", 2, "the file does not contain the kernel"),
     ("kernel_type rbf", "kernel_type rbf linear", 2, "kernel_type"),
     ("gamma 0.5", "gamma -0.5", 2, "gamma"),
     ("gamma 0.5", "gamma nan", 3, "finite"),
@@ -52,7 +52,7 @@ DAMAGED = [
     ("gamma 0.5", "gamma 0x1p3", 3, "finite"),
     ("gamma 0.5", "gamma " + "1" * 1000, 3, "finite"),
     ("gamma 0.5", "gamma", 3, "needs a number"),
-    ("gamma 0.5", "gamma 1 2", 3, "more than it takes"),
+    ("gamma 0.5", "gamma 1 2", 3, "followed by too many values"),
     ("gamma 0.5\n", "", 8, "without gamma"),
     ("gamma 0.5", "gamma 0.5\ngamma 0.5", 4, "given before, in line 3"),
     ("nr_class 2", "nr_class 1", 4, "at least 2"),
@@ -72,12 +72,12 @@ DAMAGED = [
     ("label 1 -1", "label 1 -1 2", 7, "2 numbers"),
     ("label 1 -1", "label 1 a", 7, "not an integer"),
     ("label 1 -1\n", "", 8, "without label"),
-    ("nr_sv 2 1", "nr_sv 2 2", 8, "sum to 3"),
-    ("nr_sv 2 1", "nr_sv 4 -1", 8, "sum to 3"),
+    ("nr_sv 2 1", "nr_sv 2 2", 8, "sum to total_sv, 3"),
+    ("nr_sv 2 1", "nr_sv 4 -1", 8, "sum to total_sv, 3"),
     ("nr_sv 2 1\n", "", 8, "without nr_sv"),
-    ("nr_sv 2 1", "nr_sv 2 1\nprobA 1", 9, "together"),
+    ("nr_sv 2 1", "nr_sv 2 1\nprobA 1", 9, "both probA and probB, or neither"),
     ("nr_sv 2 1", "nr_sv 2 1\nprobA 1\nprobB 1 2", 10, "1 numbers"),
-    ("SV\n0.5", "SV 7\n0.5", 9, "more than it takes"),
+    ("SV\n0.5", "SV 7\n0.5", 9, "followed by too many values"),
     ("SV\n0.5", "0.5", 9, "not a key"),
     ("0.25 2:0.5", "", 11, "needs 1 coefficients"),
     ("0.25 2:0.5", "0.25 2", 11, "finite"),
@@ -88,8 +88,8 @@ DAMAGED = [
     ("0.25 2:0.5", "0.25 -1:0.5", 11, "1 to 2147483646"),
     ("0.25 2:0.5", "0.25 2147483647:0.5", 11, "1 to 2147483646"),
     ("0.25 2:0.5", "0.25 99999999999999999999:0.5", 11, "not an integer"),
-    ("0.25 2:0.5", "0.25 2:0.5 2:1", 11, "rise"),
-    ("0.25 2:0.5", "0.25 3:0.5 2:1", 11, "rise"),
+    ("0.25 2:0.5", "0.25 2:0.5 2:1", 11, "must be increasing"),
+    ("0.25 2:0.5", "0.25 3:0.5 2:1", 11, "must be increasing"),
     ("0.25 2:0.5", "2:0.5", 11, "needs 1 coefficients"),
     ("2:1e-1\n", "2:1e-1", 12, "cut off"),
     ("2:1e-1\n", "2:1e-1\n\n", 13, "more than 3"),
@@ -179,27 +179,41 @@ def test_mutations(text: str, tmp_path: Path) -> None:
     assert 0 < valid < 500
 
 
-HOSTILE = {
-    "many numbers in the header": BINARY.replace("rho 0.25", "rho" + " 1" * 100_000),
-    "one endless vector": BINARY.replace("2:0.5", " ".join(f"{i}:1" for i in range(2, 100_000))),
-    "one endless token": BINARY.replace("2:0.5", "2:" + "5" * 600_000),
-    "many empty vectors": BINARY.replace("total_sv 3", "total_sv 50000")
-    .replace("nr_sv 2 1", "nr_sv 25000 25000")
-    .split("0.5 1:1")[0]
-    + "1\n" * 50_000,
-    "thin vectors": BINARY.replace("total_sv 3", "total_sv 20000")
-    .replace("nr_sv 2 1", "nr_sv 10000 10000")
-    .split("0.5 1:1")[0]
-    + "1 1:1\n1 15:1\n" * 10_000,
-    "many classes": BINARY.replace("nr_class 2", "nr_class 150000").replace("label 1 -1", "label" + " 1" * 150_000),
-    "many lines after the end": BINARY + "1 1:1\n" * 100_000,
-    "a wide vector": BINARY.replace("2:0.5", "2147483646:1") + "\n" * 600_000,
-}
+KINDS = (
+    "many numbers in the header",
+    "one endless vector",
+    "one endless token",
+    "many empty vectors",
+    "thin vectors",
+    "many classes",
+    "many lines after the end",
+    "a wide vector",
+)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_memory_and_time_are_bounded_by_the_file(kind: str, tmp_path: Path) -> None:
-    path = written(tmp_path, HOSTILE[kind])
+def hostile(kind: str, n: int) -> str:
+    """A file of about 10 n bytes that means ill."""
+
+    def head(vectors: int) -> str:
+        text = BINARY.replace("total_sv 3", f"total_sv {vectors}")
+        return text.replace("nr_sv 2 1", f"nr_sv {vectors // 2} {vectors // 2}").split("0.5 1:1")[0]
+
+    return {
+        "many numbers in the header": BINARY.replace("rho 0.25", "rho" + " 1" * 2 * n),
+        "one endless vector": BINARY.replace("2:0.5", " ".join(f"{i}:1" for i in range(2, 2 * n))),
+        "one endless token": BINARY.replace("2:0.5", "2:" + "5" * 12 * n),
+        "many empty vectors": head(n) + "1\n" * n,
+        "thin vectors": head(2 * n // 5) + "1 1:1\n1 15:1\n" * (n // 5),
+        "many classes": BINARY.replace("nr_class 2", f"nr_class {3 * n}").replace("label 1 -1", "label" + " 1" * 3 * n),
+        "many lines after the end": BINARY + "1 1:1\n" * 2 * n,
+        "a wide vector": BINARY.replace("2:0.5", "2147483646:1") + "\n" * 12 * n,
+    }[kind]
+
+
+@pytest.mark.parametrize("n", [10_000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_and_time_are_bounded_by_the_file(kind: str, n: int, tmp_path: Path) -> None:
+    path = written(tmp_path, hostile(kind, n))
     size = path.stat().st_size
     tracemalloc.start()
     start = time.process_time()
@@ -211,7 +225,7 @@ def test_memory_and_time_are_bounded_by_the_file(kind: str, tmp_path: Path) -> N
         seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak <= 32 * size + 2**20
-    assert seconds < 5.0
+    assert seconds < n / 10_000
 
 
 def test_a_large_file_is_read_quickly(tmp_path: Path) -> None:

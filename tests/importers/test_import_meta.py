@@ -20,6 +20,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import slimsvm
 from slimsvm.estimator import wrap
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import IMPORTERS, import_model
@@ -113,18 +114,18 @@ def test_transformers_inside(meta: Any, blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
     shared = meta(make_pipeline(FrozenEstimator(StandardScaler().fit(X)), SVC(gamma=0.1))).fit(X, y)
     assert_same(shared, import_model(shared).machine, X)
-    with pytest.raises(UnsupportedModelError, match="'normalizer' in front"):
+    with pytest.raises(UnsupportedModelError, match="Put 'normalizer' before it"):
         import_model(meta(make_pipeline(Normalizer(), SVC())).fit(X, y))
 
 
 def test_different_transformers_inside(blobs: Any) -> None:
-    with pytest.raises(UnsupportedModelError, match="must share kernel"):
+    with pytest.raises(UnsupportedModelError, match="must have the same kernel"):
         import_model(OneVsOneClassifier(make_pipeline(StandardScaler(), SVC())).fit(*blobs(3)))
 
 
 def test_one_vs_one_refusals(blobs: Any) -> None:
     X, y = blobs()
-    with pytest.raises(UnsupportedModelError, match="with two classes adds its vote"):
+    with pytest.raises(UnsupportedModelError, match="with two classes adds a vote"):
         import_model(OneVsOneClassifier(SVC()).fit(X, y))
     X, y = blobs(3)
     with pytest.raises(UnsupportedModelError, match="votes by probabilities"):
@@ -180,13 +181,13 @@ def test_calibrated_pipeline_keeps_its_transformers(blobs: Any) -> None:
 
 def test_calibrated_refusals(blobs: Any) -> None:
     X, y = blobs()
-    with pytest.raises(UnsupportedModelError, match=r"5 machines.*ensemble=False"):
+    with pytest.raises(UnsupportedModelError, match=r"5 models.*ensemble=False"):
         import_model(CalibratedClassifierCV(SVC()).fit(X, y))
     nested = CalibratedClassifierCV(CalibratedClassifierCV(SVC(), ensemble=False), ensemble=False)
-    with pytest.raises(UnsupportedModelError, match="a classifier that has scores"):
+    with pytest.raises(UnsupportedModelError, match="a classifier that uses scores"):
         import_model(nested.fit(X, y))
     pairs = CalibratedClassifierCV(SVC(decision_function_shape="ovo"), ensemble=False)
-    with pytest.raises(UnsupportedModelError, match="the scores of pairs"):
+    with pytest.raises(UnsupportedModelError, match="one decision value per pair of classes"):
         import_model(pairs.fit(*blobs(3)))
 
 
@@ -233,7 +234,7 @@ def test_anything_else(model: Any, name: str) -> None:
 
 
 def test_a_class_is_not_a_model() -> None:
-    with pytest.raises(UnsupportedModelError, match="the class SVC, not an object of it"):
+    with pytest.raises(UnsupportedModelError, match="the class SVC instead of an instance"):
         import_model(SVC)
 
 
@@ -243,8 +244,10 @@ def test_a_name_of_another_package_is_not_enough() -> None:
 
 
 def test_n_features_is_for_files(blobs: Any) -> None:
-    with pytest.raises(ValueError, match="n_features belongs to LIBSVM model files"):
-        import_model(SVC().fit(*blobs()), n_features=6)
+    with pytest.raises(TypeError, match="PathLike object, not SVC"):
+        slimsvm.read_libsvm(SVC().fit(*blobs()), n_features=6)
+    with pytest.raises(TypeError, match="n_features"):
+        import_model(SVC().fit(*blobs()), n_features=6)  # type: ignore[call-arg]
 
 
 def test_a_model_that_holds_itself() -> None:

@@ -151,7 +151,7 @@ def test_steps_before_stay_or_fold(blobs: Any, assert_same: Any) -> None:
         Normalizer(), StandardScaler(), Nystroem(n_components=20, random_state=0), lm.LogisticRegression()
     ).fit(X, y)
     assert [name for name, _ in import_model(model).steps] == ["normalizer", "standardscaler"]
-    imported = import_model(model, fold=True)
+    imported = import_model(model, fuse=True)
     assert [name for name, _ in imported.steps] == ["normalizer"]
     assert_same(model[1:], imported.machine, Normalizer().fit_transform(X))
 

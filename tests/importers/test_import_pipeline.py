@@ -60,7 +60,7 @@ def test_affine_steps_fold(step: Any, last: Any, blobs: Any, assert_same: Any) -
     kept = import_model(model)
     assert [name for name, _ in kept.steps] == [model.steps[0][0]]
     assert kept.machine.input_map is None
-    folded = import_model(model, fold=True)
+    folded = import_model(model, fuse=True)
     assert folded.steps == ()
     assert_same(model, folded.machine, X + 0.1)
 
@@ -69,7 +69,7 @@ def test_affine_steps_fold(step: Any, last: Any, blobs: Any, assert_same: Any) -
 def test_other_steps_stay(step: Any, blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
     model = make_pipeline(StandardScaler(), step, PCA(n_components=3), MinMaxScaler(), SVC()).fit(X, y)
-    imported = import_model(model, fold=True)
+    imported = import_model(model, fuse=True)
     assert [kept for _, kept in imported.steps] == [model[0], model[1]]
     assert_same(model[2:], imported.machine, model[:2].transform(X))
 
@@ -79,7 +79,7 @@ def test_chain_of_affine_steps(blobs: Any, assert_same: Any) -> None:
     model = make_pipeline(
         MinMaxScaler(), StandardScaler(), PCA(n_components=5, whiten=True), RobustScaler(), PCA(n_components=4), SVC()
     ).fit(100 * X, y)
-    machine = import_model(model, fold=True).machine
+    machine = import_model(model, fuse=True).machine
     assert machine.n_features == 6
     assert machine.points.shape[1] == 4
     assert_same(model, machine, 100 * X + 1)
@@ -90,7 +90,7 @@ def test_constant_columns(blobs: Any, assert_same: Any) -> None:
     X[:, 2] = 7.0
     for scaler in (StandardScaler(), MinMaxScaler(), RobustScaler(), MaxAbsScaler()):
         model = make_pipeline(scaler, SVC()).fit(X, y)
-        assert_same(model, import_model(model, fold=True).machine, X)
+        assert_same(model, import_model(model, fuse=True).machine, X)
 
 
 def test_sparse_data(blobs: Any, assert_same: Any) -> None:
@@ -98,7 +98,7 @@ def test_sparse_data(blobs: Any, assert_same: Any) -> None:
     X = sparse.csr_array(X)
     for step in (MaxAbsScaler(), TruncatedSVD(3, random_state=0), StandardScaler(with_mean=False)):
         model = make_pipeline(step, SVC()).fit(X, y)
-        assert_same(model, import_model(model, fold=True).machine, X)
+        assert_same(model, import_model(model, fuse=True).machine, X)
 
 
 def test_names_are_those_of_the_first_folded_step(blobs: Any) -> None:
@@ -107,23 +107,23 @@ def test_names_are_those_of_the_first_folded_step(blobs: Any) -> None:
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     model = make_pipeline(StandardScaler(), PCA(n_components=2), SVC()).fit(frame, y)
     assert import_model(model).machine.feature_names is None
-    assert import_model(model, fold=True).machine.feature_names == tuple("abcdef")
+    assert import_model(model, fuse=True).machine.feature_names == tuple("abcdef")
     model = make_pipeline("passthrough", SVC()).fit(frame, y)
-    assert import_model(model, fold=True).machine.feature_names == tuple("abcdef")
+    assert import_model(model, fuse=True).machine.feature_names == tuple("abcdef")
 
 
 def test_pipelines_inside(blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
     inner = Pipeline([("norm", Normalizer()), ("scale", StandardScaler()), ("svc", SVC())])
     model = Pipeline([("scale", StandardScaler()), ("inner", inner)]).fit(X, y)
-    imported = import_model(model, fold=True)
+    imported = import_model(model, fuse=True)
     assert [name for name, _ in imported.steps] == ["scale", "inner-norm"]
     assert imported.name == "svc"
     front = Pipeline(list(imported.steps))
     assert_same(inner[1:], imported.machine, front.transform(X))
     plain = Pipeline([("scale", StandardScaler()), ("inner", make_pipeline(PCA(2), SVC()))]).fit(X, y)
-    assert import_model(plain, fold=True).steps == ()
-    assert_same(plain, import_model(plain, fold=True).machine, X)
+    assert import_model(plain, fuse=True).steps == ()
+    assert_same(plain, import_model(plain, fuse=True).machine, X)
 
 
 def test_unfitted() -> None:
@@ -133,7 +133,7 @@ def test_unfitted() -> None:
 
 def test_no_model_at_the_end(blobs: Any) -> None:
     X, y = blobs()
-    with pytest.raises(UnsupportedModelError, match="ends in a transformer"):
+    with pytest.raises(UnsupportedModelError, match="last step of the Pipeline does nothing"):
         import_model(Pipeline([("scale", StandardScaler()), ("none", "passthrough")]).fit(X, y))
 
 
@@ -141,5 +141,5 @@ def test_widths_that_do_not_fit(blobs: Any) -> None:
     X, y = blobs()
     model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
     model.steps[0] = ("standardscaler", StandardScaler().fit(X[:, :4]))
-    with pytest.raises(ValueError, match="must give 6 features"):
-        import_model(model, fold=True)
+    with pytest.raises(ValueError, match="must return 6 features"):
+        import_model(model, fuse=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slimsvm.methods.margin import MarginObjective
+from slimsvm.methods.large_margin.objective import MarginObjective
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ from sklearn.svm import SVC, SVR
 import slimsvm
 from oracles.paths import PATHS, take
 from oracles.random_machines import random_kernel
-from slimsvm import ReducedSVC, SlimClassifier, UnsupportedModelError, add_early_exit
+from slimsvm import ReducedSVC, UnsupportedModelError, add_early_exit
 from slimsvm.answers import Classes
 from slimsvm.calibration import Sigmoid
+from slimsvm.estimator import SlimClassifier
 from slimsvm.heads import LinearHead, StagedHead
 from slimsvm.kernels import Linear
 from slimsvm.machine import KernelMachine
@@ -119,7 +120,7 @@ def test_what_one_path_sets_the_other_keeps(path: str, monkeypatch: pytest.Monke
     full = ReducedSVC(30, C=100, gamma=2.0, random_state=0).fit(X, y)
     fast = add_early_exit(full, X, y)
     take(path, monkeypatch)
-    again = slimsvm.wrap(fast.machine_)
+    again = slimsvm.estimator.wrap(fast.machine_)
     right = full.predict(X) == y
     assert (again.predict(X)[right] == y[right]).all()
 
@@ -164,7 +165,7 @@ def test_the_kind_stays(tmp_path: Any) -> None:
     assert pickle.loads(pickle.dumps(fast)).machine_ == fast.machine_
     machine = add_early_exit(full.machine_, scaled(X), names)
     assert machine == fast.machine_
-    slim = add_early_exit(slimsvm.wrap(full.machine_, n_jobs=2, precision="float64"), scaled(X), names)
+    slim = add_early_exit(slimsvm.estimator.wrap(full.machine_, n_jobs=2, precision="float64"), scaled(X), names)
     assert isinstance(slim, SlimClassifier)
     assert (slim.n_jobs, slim.precision, slim.machine_) == (2, "float64", machine)
     assert isinstance(add_early_exit(SVC().fit(scaled(X), names), scaled(X), names), SlimClassifier)
@@ -180,7 +181,7 @@ def test_pipelines_csr_and_feature_names() -> None:
     assert [name for name, _ in fast.steps] == [name for name, _ in pipeline.steps]
     right = pipeline.predict(X) == y
     assert (fast.predict(X)[right] == y[right]).all()
-    folded = add_early_exit(slimsvm.compress(pipeline, fold=True), X, y)
+    folded = add_early_exit(slimsvm.compress(pipeline, fuse=True), X, y)
     assert (folded.predict(X)[right] == y[right]).all()
     assert folded.kernel_evaluations(X).mean() < 25
     frame = pandas.DataFrame(scaled(X), columns=[f"f{i}" for i in range(30)])

@@ -20,9 +20,10 @@ from oracles import expansion as oracle
 from oracles.parents import parent
 from slimsvm.compression import compress
 from slimsvm.estimator import SlimClassifier, SlimRegressor
-from slimsvm.methods.expansion import Expansion
-from slimsvm.methods.incremental import Residual
-from slimsvm.methods.select import Selection
+from slimsvm.methods import ReducedSet
+from slimsvm.methods.reduced_set.expansion import Expansion
+from slimsvm.methods.reduced_set.incremental import Residual
+from slimsvm.methods.reduced_set.select import Selection
 
 # What each solver calls over and over.
 WHERE: dict[str, tuple[type[Any], str]] = {
@@ -58,7 +59,7 @@ def test_the_best_so_far_is_a_machine_of_its_own(solver: Any, interrupt: Any) ->
     calls = {"irprop": 300, "fixed_point": 60, "lbfgs": 9, "select": 4}[solver]
     interrupt(*WHERE[solver], calls)
     with pytest.raises(slimsvm.Interrupted, match="`best` of this exception is the best result so far") as caught:
-        compress(machine, n_vectors=12, solver=solver, refine=False, random_state=0)
+        compress(machine, n_vectors=12, method=ReducedSet(solver=solver, refine=False), random_state=0)
     best: Any = caught.value.best
     assert isinstance(caught.value, KeyboardInterrupt)
     assert type(best) is SlimRegressor
@@ -72,10 +73,10 @@ def test_the_best_so_far_is_a_machine_of_its_own(solver: Any, interrupt: Any) ->
 @pytest.mark.parametrize("refine", ["lbfgs", "irprop"])
 def test_a_refinement_that_is_interrupted_keeps_what_it_gained(refine: Any, interrupt: Any) -> None:
     machine = parent("rbf")
-    rough = compress(machine, n_vectors=5, solver="irprop", refine=False, random_state=0)
+    rough = compress(machine, n_vectors=5, method=ReducedSet(solver="irprop", refine=False), random_state=0)
     interrupt(Expansion, "loss_and_gradient" if refine == "lbfgs" else "joint_loss_and_gradient", 12)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(machine, n_vectors=5, solver="irprop", refine=refine, random_state=0)
+        compress(machine, n_vectors=5, method=ReducedSet(solver="irprop", refine=refine), random_state=0)
     best: Any = caught.value.best
     assert best.n_vectors_ == 5
     assert best.history_[-1]["rho2"] < rough.history_[-1]["rho2"]
@@ -93,24 +94,24 @@ def test_of_several_sizes_the_best_finished_counts(interrupt: Any) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Expansion, "loss_and_gradient", counted)
-        whole = compress(machine, n_vectors=[8, 3], solver="lbfgs", random_state=0)
+        whole = compress(machine, n_vectors=[8, 3], method=ReducedSet(solver="lbfgs"), random_state=0)
     interrupt(Expansion, "loss_and_gradient", used.count(8) + 1)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(machine, n_vectors=[8, 3], solver="lbfgs", random_state=0)
+        compress(machine, n_vectors=[8, 3], method=ReducedSet(solver="lbfgs"), random_state=0)
     assert caught.value.best.machine_ == whole[0].machine_  # type: ignore[attr-defined]
 
 
 def test_the_size_is_still_being_looked_for(interrupt: Any) -> None:
     interrupt(Residual, "loss", 200)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(parent("rbf", n=60), max_distance=1e-3, solver="irprop", random_state=0)
+        compress(parent("rbf", n=60), method=ReducedSet(solver="irprop", max_distance=1e-3), random_state=0)
     assert caught.value.best.n_vectors_ >= 1  # type: ignore[attr-defined]
 
 
 def test_before_there_is_anything_the_best_is_nothing(interrupt: Any) -> None:
     interrupt(Residual, "loss", 0)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(parent("rbf"), n_vectors=5, solver="irprop", random_state=0)
+        compress(parent("rbf"), n_vectors=5, method=ReducedSet(solver="irprop"), random_state=0)
     assert caught.value.best is None
 
 
@@ -118,7 +119,7 @@ def test_a_pipeline_keeps_its_steps(interrupt: Any) -> None:
     model = make_pipeline(MinMaxScaler(), SVC()).fit(X, Y)
     interrupt(Residual, "loss", 200)
     with pytest.raises(slimsvm.Interrupted) as caught:
-        compress(model, n_vectors=9, solver="irprop", random_state=0)
+        compress(model, n_vectors=9, method=ReducedSet(solver="irprop"), random_state=0)
     best: Any = caught.value.best
     assert type(best) is Pipeline
     assert type(best[-1]) is SlimClassifier
@@ -156,7 +157,8 @@ rng = np.random.default_rng(0)
 head = LinearHead(rng.normal(size=(6000, 1)), [0.0])
 machine = slimsvm.KernelMachine(Rbf(0.02), rng.normal(size=(6000, 40)), head, Value())
 try:
-    slimsvm.compress(machine, n_vectors=3000, solver="irprop", random_state=0, verbose=2)
+    method = slimsvm.methods.ReducedSet(solver="irprop")
+    slimsvm.compress(machine, n_vectors=3000, method=method, random_state=0, verbose=2)
 except slimsvm.Interrupted as stop:
     print("obeyed", time.monotonic(), stop.best.n_vectors_, flush=True)
 """

@@ -13,7 +13,7 @@ from oracles.kernels import gram
 from oracles.paths import PATHS, take
 from slimsvm import _core
 from slimsvm.kernels import KERNELS, Polynomial, Rbf
-from slimsvm.methods.hull_rows import HullRows
+from slimsvm.methods.perceptron.kernel_rows import HullRows
 from slimsvm.optim import Status
 from slimsvm.optim.hull import Hull, nearest_point
 

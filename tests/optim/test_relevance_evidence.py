@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oracles import relevance as oracle
-from slimsvm.optim.margin_problem import Features, Held
-from slimsvm.optim.relevance import FREE, Fit, Output, Quadratic, maximise_evidence, score
+from slimsvm.optim.margin_problem import Features, StoredFeatures
+from slimsvm.optim.relevance import FREE, Fit, Output, Quadratic, maximise_marginal_likelihood, score
 
 
 class Dense:
@@ -20,7 +20,7 @@ class Dense:
         self.n_rows, self.n_columns = Phi.shape
 
     def only(self, chosen: Any) -> Features:
-        return Held(self.Phi if chosen is None else self.Phi[:, chosen])
+        return StoredFeatures(self.Phi if chosen is None else self.Phi[:, chosen])
 
 
 class Blocks:
@@ -53,7 +53,7 @@ def problem(n: int = 60, seed: int = 0, noise: float = 0.6) -> tuple[Any, Any, A
 
 def trained(Phi: Any, t: Any, c: Any, columns: Any = Dense, **options: Any) -> Output:
     output = Output(t, c)
-    assert maximise_evidence(columns(Phi), [output], **{"tolerance": 1e-9, "max_iter": 2000, **options})
+    assert maximise_marginal_likelihood(columns(Phi), [output], **{"tolerance": 1e-9, "max_iter": 2000, **options})
     return output
 
 
@@ -137,7 +137,7 @@ def test_the_evidence_rises_and_blocks_change_nothing() -> None:
     def told(output: int, fit: Fit) -> None:
         values.append(fit.value)
 
-    one, two = trained(Phi, t, c, told=told), trained(Phi, t, c, columns=Blocks)
+    one, two = trained(Phi, t, c, on_best=told), trained(Phi, t, c, columns=Blocks)
     assert (np.diff(values) > 0).all()
     assert values[-1] == one.fit.value
     np.testing.assert_array_equal(one.fit.active, two.fit.active)
@@ -190,7 +190,7 @@ def test_a_free_column_is_always_in() -> None:
     Phi = np.stack([x, np.ones(40)], axis=1)
     lost, output = Output(t, np.ones(40)), Output(t, np.ones(40), free=1)
     for one in (lost, output):
-        assert maximise_evidence(Dense(Phi), [one], tolerance=1e-6, max_iter=100)
+        assert maximise_marginal_likelihood(Dense(Phi), [one], tolerance=1e-6, max_iter=100)
     assert np.mean((lost.fit.f > 0) == (t > 0)) < 0.6
     assert output.fit.active.tolist() == [1, 0]
     assert output.fit.alpha[0] == FREE
@@ -201,6 +201,6 @@ def test_a_free_column_is_always_in() -> None:
 def test_too_few_iterations_are_told() -> None:
     Phi, t, c = problem()
     output = Output(t, c)
-    assert not maximise_evidence(Dense(Phi), [output], tolerance=1e-9, max_iter=2)
+    assert not maximise_marginal_likelihood(Dense(Phi), [output], tolerance=1e-9, max_iter=2)
     assert output.n_iter == 2
     assert np.isfinite(output.fit.value)

@@ -11,10 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles import wls as oracle
 from slimsvm.kernels import Rbf, Sigmoid
-from slimsvm.methods.margin import whitening
+from slimsvm.methods.large_margin.objective import whitening
 from slimsvm.optim.basis import Basis
 from slimsvm.optim.margin import solve_margin
-from slimsvm.optim.margin_problem import Held, MarginProblem
+from slimsvm.optim.margin_problem import MarginProblem, StoredFeatures
 from slimsvm.optim.result import Status
 from slimsvm.optim.wls import solve_wls
 
@@ -31,7 +31,7 @@ def features(X: Any, Z: Any, gamma: float) -> Any:
 
 
 def exact(Phi: Any, Y: Any, costs: Any) -> Any:
-    return solve_margin(Held(Phi), MarginProblem.of_labels(Y, costs[:, None]), tolerance=1e-9)
+    return solve_margin(StoredFeatures(Phi), MarginProblem.of_labels(Y, costs[:, None]), tolerance=1e-9)
 
 
 @pytest.fixture(scope="module")

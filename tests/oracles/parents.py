@@ -11,7 +11,7 @@ from slimsvm.answers import Value
 from slimsvm.heads import LinearHead
 from slimsvm.kernels import Kernel, Laplacian, Linear, Polynomial, Rbf, Sigmoid
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.reduction import SOLVERS
+from slimsvm.methods.reduced_set.reduce import SOLVERS
 
 # A kernel of each kind; those that have a feature space, are definite.
 CASES: dict[str, Kernel] = {

@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
-from slimsvm import DecisionDisplay, plot_decision
+from slimsvm.plots import DecisionDisplay, plot_decision
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_vectors_go_back_through_scalers(blobs: Any) -> None:
     pipeline = make_pipeline(StandardScaler(), SVC(C=5)).fit(X, y)
     own = pipeline[0].inverse_transform(pipeline[-1].support_vectors_)
     for fold in (False, True):
-        display = plot_decision(slimsvm.compress(pipeline, fold=fold), X, y, grid_resolution=10)
+        display = plot_decision(slimsvm.compress(pipeline, fuse=fold), X, y, grid_resolution=10)
         np.testing.assert_allclose(display.vectors, own)
     with_squares = make_pipeline(PolynomialFeatures(), SVC()).fit(X, y)
     with pytest.warns(UserWarning, match="does not show the vectors"):
@@ -161,7 +161,7 @@ import sys
 sys.modules["matplotlib"] = None
 import slimsvm
 from slimsvm.plots.backend import pyplot_for
-slimsvm.plot_decision, slimsvm.plot_vectors
+slimsvm.plots.plot_decision, slimsvm.plots.plot_vectors
 try:
     pyplot_for("plot_decision")
 except ImportError as error:

@@ -9,7 +9,8 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
-from slimsvm import Frontier, frontier
+from slimsvm import frontier
+from slimsvm.tradeoff.table import Frontier
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import slimsvm
-from slimsvm import plot_vectors
+from slimsvm.plots import plot_vectors
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_scalers_and_components_are_undone(digits: Any) -> None:
     images = plot_vectors(slimsvm.compress(pipeline), n_shown=5).images.reshape(5, -1)
     np.testing.assert_allclose(images, pipeline[:-1].inverse_transform(own), atol=1e-8)
     # A folded map forgets the scaler's share in it: other images, which it takes to the same vectors.
-    images = plot_vectors(slimsvm.compress(pipeline, fold=True), n_shown=5).images.reshape(5, -1)
+    images = plot_vectors(slimsvm.compress(pipeline, fuse=True), n_shown=5).images.reshape(5, -1)
     np.testing.assert_allclose(pipeline[:-1].transform(images), own, atol=1e-8)
 
 

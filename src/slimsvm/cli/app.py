@@ -1,39 +1,41 @@
-"""The group of commands, and what becomes of errors: one sentence and an exit code."""
+"""The group of commands, and how errors end: in one sentence and an exit code."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+import traceback
 from importlib import import_module
 
 import click
 
 from slimsvm.cli import output
-from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, Failure
+from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, Failure, ModelFailure, OutputFailure, reason, sentence
+from slimsvm.exceptions import FormatError, UnsupportedExportError, UnsupportedModelError
 
 COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "export", "inspect")
+DEBUG = "SLIMSVM_DEBUG"  # the environment variable that shows the trace of a defect
 EPILOG = """\b
 Examples:
   slimsvm train train.csv model.slim --target label --scale standard
   slimsvm compress libsvm.model small.slim --n-vectors 0.05
-  slimsvm predict test.csv small.slim answers.txt
+  slimsvm predict test.csv small.slim predictions.txt
   slimsvm export small.slim libsvm small.model
 
 \b
 Exit codes:
-  0 done, 1 a defect of slimsvm, 2 wrong usage, 3 bad data, 4 bad model,
-  5 a promise that no machine keeps, 6 output that cannot be written,
-  130 interrupted, 141 nobody reads the output, 143 ended by another process.
+  0 success, 1 a defect of slimsvm or out of memory, 2 wrong usage, 3 bad data,
+  4 bad model, 5 no model meets the limits, 6 output cannot be written,
+  130 interrupted, 141 output pipe closed, 143 terminated.
 """
 
 
-class Unread(Exception):
-    """Nobody reads standard output any more; click would make exit code 1 of a BrokenPipeError."""
+class ClosedPipe(Exception):
+    """Standard output was closed by its reader; click would turn a BrokenPipeError into exit code 1."""
 
 
 class Commands(click.Group):
-    """A group whose commands are modules of this package, loaded when they are wanted."""
+    """A group whose commands are modules of this package, each imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -48,7 +50,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise Unread from error
+            raise ClosedPipe from error
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -60,66 +62,77 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 
 @click.command(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Versions.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show versions and exit."
+)
 def app() -> None:
-    """Kernel machines with few vectors: train, compress, predict, hand on.
+    """Train, compress, evaluate and export kernel machines with few vectors.
 
     Data are svmlight or LIBSVM text, CSV, TSV, NPY, NPZ or Parquet; "-" is standard input. Models are .slim files,
-    LIBSVM models, and with --trust pickles of scikit-learn.
+    LIBSVM models, and, with --trust, pickles of scikit-learn models.
     """
 
 
-def run() -> None:
-    """Run the command that the arguments ask for, and end the process with its exit code."""
+def run(arguments: list[str] | None = None) -> None:
+    """Run a command, by default that of sys.argv, and exit the process with its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     output.show_warnings()
     try:
-        code = app.main(prog_name="slimsvm", standalone_mode=False)
+        code = app.main(args=arguments, prog_name="slimsvm", standalone_mode=False)
         sys.stdout.flush()
-    except click.UsageError as error:
-        _tell_usage(error)
-        code = error.exit_code
-    except Failure as error:
-        code = _tell(str(error), error.kind, error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except (Unread, BrokenPipeError):
+    except (ClosedPipe, BrokenPipeError):
         code = BROKEN_PIPE
     except Exception as error:
-        code = _tell_defect(error)
-    _end(code if isinstance(code, int) else 0)
+        code = _report(error, as_json="--json" in arguments)
+    _exit(code if isinstance(code, int) else 0)
 
 
-def _tell(message: str, kind: str, code: int) -> int:
-    if "--json" in sys.argv:
-        text = json.dumps({"error": message, "kind": kind, "exit_code": code}, ensure_ascii=False)
+def _report(error: Exception, as_json: bool) -> int:
+    """Write an error to standard error, and return its exit code."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2; its text is the help
+        click.echo(error.format_message(), err=True)  # type: ignore[attr-defined]
+        return 2
+    text, kind, code = _described(error)
+    if as_json:
+        text = output.json_line({"error": text, "kind": kind, "exit_code": code})
     else:
-        text = f"slimsvm: {message}"
+        text = f"slimsvm: {output.escaped(text)}"
     click.echo(text, err=True)
     return code
 
 
-def _tell_usage(error: click.UsageError) -> None:
-    where = error.ctx.command_path if error.ctx else "slimsvm"
-    advice = f"See {where} --help."
-    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
-        click.echo(error.format_message(), err=True)
-        return
-    message = error.format_message()
-    _tell(f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} {advice}", "usage", error.exit_code)
-
-
-def _tell_defect(error: Exception) -> int:
-    if os.environ.get("SLIMSVM_DEBUG"):
-        raise error
+def _described(error: Exception) -> tuple[str, str, int]:
+    """The sentence, kind and exit code of an error. Any error that is not expected is a defect."""
+    if isinstance(error, Failure):
+        return str(error), error.kind, error.exit_code
+    if isinstance(error, click.ClickException):
+        return _usage(error), "usage", error.exit_code
+    if isinstance(error, (FormatError, UnsupportedModelError, UnsupportedExportError)):
+        return sentence(error), ModelFailure.kind, ModelFailure.exit_code
+    if isinstance(error, OSError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{reason(error)}.", OutputFailure.kind, OutputFailure.exit_code
     if isinstance(error, MemoryError):
-        return _tell("there is not enough memory for this.", "memory", 1)
-    message = " ".join(str(error).split())
-    advice = "This is a defect of slimsvm; SLIMSVM_DEBUG=1 shows where."
-    return _tell(f"{type(error).__name__}: {message} {advice}", "internal", 1)
+        return "there is not enough memory.", "memory", 1
+    advice = f"{DEBUG}=1 shows where."
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+        advice = "The trace above shows where."
+    message = sentence(error).removesuffix(".")
+    return f"This is a defect of slimsvm: {type(error).__name__}: {message}. {advice}", "internal", 1
 
 
-def _end(code: int) -> None:
-    """End without a word about a pipe that nobody reads: what Python still holds for it goes nowhere."""
+def _usage(error: click.ClickException) -> str:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "slimsvm"
+    return f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} See {path} --help."
+
+
+def _exit(code: int) -> None:
+    """Exit; after a closed pipe, discard what Python still holds for it, so that it does not complain."""
     if code == BROKEN_PIPE:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if code == INTERRUPTED:

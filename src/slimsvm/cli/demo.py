@@ -1,4 +1,4 @@
-"""`slimsvm demo`: an SVC, the smallest machine that loses at most half a point against it, and the whole trade-off."""
+"""`slimsvm demo`: an SVC, the smallest model that loses at most half a point of accuracy, and the trade-off."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import click
 from slimsvm.cli import options, output
 
 N_TRAIN, N_TEST, N_FEATURES = 4000, 10_000, 16
-QUICK = 10  # times fewer samples
+QUICK = 10  # --quick divides the numbers of samples by this
 MAX_LOSS = 0.005
-SIZES = (5, 10, 20, 40, 80)  # of the picture
+SIZES = (5, 10, 20, 40, 80)  # numbers of vectors in the plot
 METHODS = ("sparse_margin", "reduced_set+refit", "reduced_set", "selection")
+BASELINES: bool | tuple[str, ...] = True  # all
 HEADING = ("", "vectors", "accuracy", "agreement", "µs alone", "µs in a batch", "bytes")
 
 
 @click.command(epilog=options.examples("slimsvm demo", "slimsvm demo --quick --json"))
-@click.option("--quick", is_flag=True, help=f"{QUICK} times fewer samples: seconds in place of a minute.")
-@click.option("--picture", default="frontier.png", show_default=True, help="File of the picture.")
+@click.option("--quick", is_flag=True, help=f"Use {QUICK} times fewer samples; takes seconds instead of a minute.")
+@click.option("--picture", default="frontier.png", show_default=True, help="File for the plot.")
 @options.json_option
 def command(quick: bool, picture: str, as_json: bool) -> None:
-    """Train scikit-learn's SVC on made-up data, compress it to what may be lost, compare, and draw the trade-off."""
+    """Train scikit-learn's SVC on synthetic data, compress it within a loss budget, compare, and plot the trade-off."""
     from sklearn.svm import SVC
 
     import slimsvm
@@ -31,15 +32,13 @@ def command(quick: bool, picture: str, as_json: bool) -> None:
     start = time.perf_counter()
     say: Callable[[str], None] = (lambda text: None) if as_json else output.show
     X, X_test, y, y_test = _data(QUICK if quick else 1)
-    say(
-        f"{len(X):,} training and {len(X_test):,} test samples with {N_FEATURES} features, a tenth of the labels wrong."
-    )
+    say(f"{len(X):,} training and {len(X_test):,} test samples, {N_FEATURES} features, 10% of the labels are random.")
     say("Training scikit-learn's SVC (RBF kernel, C = 1) …")
     svc = SVC().fit(X, y)
     say(f"It has {len(svc.support_vectors_):,} support vectors.")
-    say(f"Half a point may be lost: small = slimsvm.compress(svc, X, y, max_loss={MAX_LOSS}, cv=5) …")
+    say(f"Compressing with a loss of at most {MAX_LOSS:.1%}: slimsvm.compress(svc, X, y, max_loss={MAX_LOSS}, cv=5) …")
     small, took = _timed(lambda: slimsvm.compress(svc, X, y, max_loss=MAX_LOSS, cv=5, n_jobs=2, random_state=0))
-    say(f"{took:.0f} seconds. small.report_ says:\n  " + str(small.report_).replace("\n", "\n  "))
+    say(f"This took {took:.0f} seconds. The report:\n  " + str(small.report_).replace("\n", "\n  "))
     exact, single, expected = slimsvm.compress(svc), X_test.astype("float32"), svc.predict(X_test)
     models = [
         ("scikit-learn", svc, exact, X_test),
@@ -47,22 +46,22 @@ def command(quick: bool, picture: str, as_json: bool) -> None:
         (f"slimsvm, max_loss={MAX_LOSS}", small, small, single),
     ]
     rows = [_row(*model, y_test, expected) for model in models]
-    say("\nOn test samples that neither has seen:\n")
+    say("\nOn the test samples:\n")
     if not as_json:
         output.table([HEADING, *map(_words, rows)])
-    say("\nThe whole trade-off: slimsvm.frontier(svc, X, y) …")
+    say("\nComputing the whole trade-off: slimsvm.frontier(svc, X, y) …")
     front, took = _timed(lambda: _frontier(svc, X, y, X_test, y_test))
     drawn = _draw(front, picture)
-    say(f"{took:.0f} seconds for {len(front.records)} machines and baselines. {drawn}")
+    say(f"This took {took:.0f} seconds for {len(front.records)} models and baselines. {drawn}")
     seconds = time.perf_counter() - start
     if as_json:
         report = small.report_.as_dict()
         output.show_json({"models": rows, "report": report, "picture": drawn, "seconds": seconds})
-    say(f"All of it took {seconds:.0f} seconds. Next: slimsvm train --help, slimsvm compress --help.")
+    say(f"The demo took {seconds:.0f} seconds. Next: slimsvm train --help, slimsvm compress --help.")
 
 
 def _data(divided_by: int) -> list[Any]:
-    """Two classes that overlap, with a tenth of the labels wrong: many points become support vectors."""
+    """Two overlapping classes with label noise, so that many samples become support vectors."""
     from sklearn.datasets import make_classification
     from sklearn.model_selection import train_test_split
 
@@ -75,34 +74,36 @@ def _data(divided_by: int) -> list[Any]:
 
 
 def _frontier(svc: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
-    """Several methods and sizes, and the baselines, judged on the test samples."""
+    """Several methods and sizes, and the baselines, evaluated on the test samples."""
     import slimsvm
 
     sizes = [size for size in SIZES if 2 * size <= len(svc.support_)]
-    return slimsvm.frontier(svc, X, y, sizes=sizes, methods=METHODS, validation=(X_test, y_test), random_state=0)
+    return slimsvm.frontier(
+        svc, X, y, sizes=sizes, methods=METHODS, baselines=BASELINES, validation=(X_test, y_test), random_state=0
+    )
 
 
 def _draw(front: Any, path: str) -> str:
-    """Write the picture; says where it is, or why there is none."""
+    """Write the plot; returns a sentence that says where it is, or why there is none."""
     try:
         figure = front.plot().figure_
     except ImportError as missing:
-        return f"No picture: {missing}"
+        return f"No plot: {missing}"
     with output.writing(path) as file:
         figure.savefig(file, dpi=120, format="png")
-    return f"The picture is in {path}."
+    return f"The plot is in {path}."
 
 
 def _row(name: str, model: Any, slim: Any, X: Any, y: Any, expected: Any) -> dict[str, Any]:
-    """Vectors, accuracy, agreement with scikit-learn, µs per row alone and in a batch, bytes of the tables."""
+    """Vectors, accuracy, agreement with scikit-learn, µs per row (alone, in a batch), and bytes of the tables."""
     from slimsvm.formats.c import table_bytes
 
-    answers, one = model.predict(X), X[:1]
+    predictions, one = model.predict(X), X[:1]
     return {
         "name": name,
         "n_vectors": slim.n_vectors_,
-        "accuracy": float((answers == y).mean()),
-        "agreement": float((answers == expected).mean()),
+        "accuracy": float((predictions == y).mean()),
+        "agreement": float((predictions == expected).mean()),
         "us_alone": _seconds(lambda: model.predict(one)) * 1e6,
         "us_per_row": _seconds(lambda: model.predict(X)) / len(X) * 1e6,
         "bytes": table_bytes(slim.machine_),
@@ -122,7 +123,7 @@ def _timed(make: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _seconds(call: Callable[[], object], budget: float = 0.5) -> float:
-    """The best time of a call within a budget of seconds."""
+    """The shortest time of a call, among the calls that fit into a budget of seconds."""
     best, end = float("inf"), time.perf_counter() + budget
     while time.perf_counter() < end:
         start = time.perf_counter()

@@ -1,11 +1,18 @@
-"""What can go wrong, one exit code each; the message is one sentence for the user."""
+"""Every way a command can fail, with one exit code each; the message is one sentence for the user."""
 
 from __future__ import annotations
 
+import dis
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
 from typing import ClassVar
+
+from slimsvm.exceptions import FormatError, PromiseError, UnsupportedExportError, UnsupportedModelError
 
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE
+RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 class Failure(Exception):
@@ -16,35 +23,35 @@ class Failure(Exception):
 
 
 class UsageFailure(Failure):
-    """What was asked for makes no sense, or needs a package that is not installed."""
+    """The arguments make no sense, or need a package that is not installed."""
 
     kind = "usage"
     exit_code = 2
 
 
 class DataFailure(Failure):
-    """Data that are missing, unreadable, or do not fit the model."""
+    """The data are missing, unreadable, or do not fit the model."""
 
     kind = "data"
     exit_code = 3
 
 
 class ModelFailure(Failure):
-    """A model that is missing, damaged, not supported, or not trusted; or that a format cannot hold."""
+    """The model is missing, damaged, not supported, not trusted, or cannot be written in the requested format."""
 
     kind = "model"
     exit_code = 4
 
 
 class PromiseFailure(Failure):
-    """No machine keeps what was asked for, such as a largest loss and a largest size at once."""
+    """No model meets all limits, such as a largest loss together with a largest size."""
 
     kind = "promise"
     exit_code = 5
 
 
 class OutputFailure(Failure):
-    """A result that cannot be written."""
+    """A result cannot be written."""
 
     kind = "output"
     exit_code = 6
@@ -53,3 +60,46 @@ class OutputFailure(Failure):
 def reason(error: OSError) -> str:
     """Why the system refused a file, in words."""
     return (error.strerror or str(error)).lower()
+
+
+def sentence(error: BaseException) -> str:
+    """The message of an error, on one line."""
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def library_errors() -> Iterator[None]:
+    """Turn an error of a call into the library into a failure with the same sentence; let defects pass.
+
+    The library raises ValueError, and sometimes TypeError, for parameters that it cannot accept. NumPy and Python
+    raise the same classes inside a computation that has gone wrong: `is_refusal` tells them apart.
+    """
+    try:
+        yield
+    except PromiseError:
+        raise
+    except (FormatError, UnsupportedModelError, UnsupportedExportError) as error:
+        raise ModelFailure(sentence(error)) from error
+    except (ValueError, TypeError, ImportError) as error:
+        if not is_refusal(error):
+            raise
+        raise UsageFailure(sentence(error)) from error
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether slimsvm or scikit-learn refused something on purpose, so that the message is meant for the user.
+
+    A refusal comes from a `raise` statement of slimsvm, or from anywhere in scikit-learn, whose compiled parts have no
+    statements to look at. An error that NumPy or Python itself raised in a line of slimsvm is a defect.
+    """
+    place = _innermost(error.__traceback__)
+    if place is None:
+        return False
+    package = place.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    return package == "sklearn" or (package == "slimsvm" and place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE)
+
+
+def _innermost(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace

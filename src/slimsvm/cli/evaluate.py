@@ -1,4 +1,4 @@
-"""`slimsvm evaluate`: how right a model is on labelled data, and what it costs."""
+"""`slimsvm evaluate`: the performance of a model on labelled data, and its cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import DataFailure, ModelFailure
-from slimsvm.cli.models import in_order, kind_of, load_machine, of_one_width, widened
+from slimsvm.cli.models import in_order, load_model, of_one_width, widened
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ EXAMPLES = options.examples(
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=options.FILE)
 @click.argument("model", type=options.FILE)
-@click.option("--against", metavar="MODEL", type=options.FILE, help="Another model: how often do the two agree?")
+@click.option("--against", metavar="MODEL", type=options.FILE, help="Another model: measure how often the two agree.")
 @options.data_options
 @options.width_option
 @options.jobs_option
@@ -44,19 +44,22 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """How right MODEL is on the labelled rows of DATA.
+    """Evaluate MODEL on the labelled rows of DATA.
 
-    Rows are read in blocks: the data may be larger than memory. Labels that the model has never seen count as wrong,
-    and are named. Kernel evaluations, bytes and microseconds per row (reading not counted) come with it.
+    Prints accuracy, and recall and precision of each class; for a regression, errors and R². The cost is in kernel
+    evaluations per row, bytes, and microseconds per row without the time for reading. Labels that the model does not
+    know count as errors and are listed. The data are read in blocks and may be larger than memory.
     """
     data, model = in_order(data, model)
-    machine, other = load_machine(model, trust, n_features), None
+    loaded, other = load_model(model, trust, n_features), None
     if against is not None:
-        machine, other = of_one_width(machine, load_machine(against, trust), model, against)
+        loaded, other = of_one_width(loaded, load_model(against, trust))
+    machine = loaded.machine
     if getattr(machine.answer, "flat", True) is False:
-        raise ModelFailure(f"{model} answers with several values per row, which cannot be compared with one target.")
-    source = reading.open(data, machine, needs_target=machine.answer.name != "inlier", grows=kind_of(model) == "libsvm")
-    evaluation = Evaluation(machine, other, jobs)
+        raise ModelFailure(f"{model} predicts several values per row, which cannot be compared with one target.")
+    needs_target = machine.answer.name != "inlier"
+    source = reading.open(data, machine, needs_target, accepts_more_features=loaded.accepts_more_features)
+    evaluation = Evaluation(machine, None if other is None else other.machine, jobs)
     for block in blocks_with_bar(source, "evaluate", quiet):
         source.require_finite(block)
         evaluation.add(block, source.name)
@@ -68,47 +71,48 @@ def command(
 
 
 class Evaluation:
-    """Figures of a machine, and how often another agrees with it, added up block by block."""
+    """Performance of a machine, and how often another machine agrees with it, added up block by block."""
 
     def __init__(self, machine: KernelMachine, other: KernelMachine | None, jobs: int | None) -> None:
-        from slimsvm.cli.metrics import tally_of
+        from slimsvm.cli.performance import performance_of
 
         self.machine, self.other, self.jobs = machine, other, jobs
-        self.tally, self.kind = tally_of(machine), machine.answer.name
+        self.performance, self.task = performance_of(machine), machine.answer.name
         self.is_staged = machine.head.name == "staged"
         self.n = self.n_same = self.n_inside = self.evaluations = 0
         self.difference = self.seconds = 0.0
 
     def add(self, block: Block, source: str) -> None:
         """Count a block of finite rows."""
-        machine = _fitting(self.machine, block.X)
+        from slimsvm.cli.inputs import require_numbers
+
+        machine = widened(self.machine, block.X.shape[1])
         start = time.perf_counter()
-        answers = machine.predict(block.X, n_jobs=self.jobs)
+        predictions = machine.predict(block.X, n_jobs=self.jobs)
         self.seconds += time.perf_counter() - start
-        self.n += len(answers)
+        self.n += len(predictions)
         if self.is_staged:
             self.evaluations += int(machine.kernel_evaluations(block.X, n_jobs=self.jobs).sum())
-        if self.kind == "inlier":
-            self.n_inside += int((answers == 1).sum())
+        if self.task == "inlier":
+            self.n_inside += int((predictions == 1).sum())
         if block.y is not None:
-            if self.kind == "value" and block.y.dtype.kind not in "biuf":
-                raise DataFailure(f"{source}: the targets of a regression must be numbers. Got {block.y[0]!r:.60}.")
-            self.tally.add(answers, block.y)
+            y = require_numbers(source, block.y) if self.task == "value" else block.y
+            self.performance.add(predictions, y)
         if self.other is not None:
-            theirs = _fitting(self.other, block.X).predict(block.X, n_jobs=self.jobs)
-            self.n_same += int((theirs == answers).sum())
-            if self.kind == "value":
-                self.difference = max(self.difference, float(abs(theirs - answers).max()))
+            theirs = widened(self.other, block.X.shape[1]).predict(block.X, n_jobs=self.jobs)
+            self.n_same += int((theirs == predictions).sum())
+            if self.task == "value":
+                self.difference = max(self.difference, float(abs(theirs - predictions).max()))
 
     def result(self, source: str) -> dict[str, Any]:
-        """All figures, for scripts."""
+        """All figures by name, for scripts."""
         from slimsvm import storage
 
         result: dict[str, Any] = {"n_rows": self.n} | self._figures(source)
-        if self.kind == "inlier":
+        if self.task == "inlier":
             result["inliers"] = self.n_inside / self.n
         if self.other is not None:
-            is_value = self.kind == "value"
+            is_value = self.task == "value"
             result |= {"largest_difference": self.difference} if is_value else {"agreement": self.n_same / self.n}
         return result | {
             "n_vectors": self.machine.n_vectors,
@@ -118,20 +122,16 @@ class Evaluation:
         }
 
     def _figures(self, source: str) -> dict[str, Any]:
-        """How right the answers are; a one-class machine needs no targets, and may get some that are no ±1."""
-        if not self.tally.n:
+        """The figures of the performance; none for a one-class machine if the targets are not ±1."""
+        if not self.performance.n:
             return {}
-        figures = self.tally.result()
-        if figures.get("n_unseen") != self.tally.n:
+        figures = self.performance.result()
+        if figures.get("n_unseen") != self.performance.n:
             return figures
-        if self.kind == "inlier":
+        if self.task == "inlier":
             return {}
         known, found = (", ".join(map(str, labels[:8])) for labels in (figures["classes"], figures["unseen_labels"]))
-        raise DataFailure(f"{source}: none of the labels is one that the machine knows. Got {found}; it knows {known}.")
-
-
-def _fitting(machine: KernelMachine, X: Any) -> KernelMachine:
-    return widened(machine, X.shape[1]) if X.shape[1] > machine.n_features else machine
+        raise DataFailure(f"{source}: none of the labels is a class of the model. Got {found}; it has {known}.")
 
 
 def _show(result: dict[str, Any], against: str | None) -> None:
@@ -144,7 +144,7 @@ def _show(result: dict[str, Any], against: str | None) -> None:
         lines["mean absolute error"] = f"{result['mean_absolute_error']:.6g}, at most {result['largest_error']:.6g}"
         lines["R²"] = f"{result['r2']:.4f}"
     if "inliers" in result:
-        lines["inside"] = f"{result['inliers']:.2%}"
+        lines["inliers"] = f"{result['inliers']:.2%}"
     if "agreement" in result:
         lines["agreement"] = f"{result['agreement']:.2%} with {against}"
     if "largest_difference" in result:
@@ -156,16 +156,14 @@ def _show(result: dict[str, Any], against: str | None) -> None:
     output.pairs(lines)
     if result.get("n_unseen"):
         labels = ", ".join(result["unseen_labels"][:8])
-        output.note(
-            f"{output.plural(result['n_unseen'], 'row')} with labels unseen in training count as wrong: {labels}."
-        )
+        output.note(f"{output.plural(result['n_unseen'], 'row')} with unknown labels count as errors: {labels}.")
     if "confusion" in result:
         _show_classes(result)
 
 
 def _show_classes(result: dict[str, Any]) -> None:
     output.show("")
-    rows = [("class", "rows", "found", "right when answered")]
+    rows = [("class", "rows", "recall", "precision")]
     for label, support, recall, precision in zip(
         *(result[key].tolist() for key in ("classes", "support", "recall", "precision")), strict=True
     ):

@@ -1,13 +1,12 @@
-"""`slimsvm export`: a model for another program to run."""
+"""`slimsvm export`: a model in the format of another program."""
 
 from __future__ import annotations
 
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.errors import ModelFailure, UsageFailure
-from slimsvm.cli.models import load_machine
-from slimsvm.cli.subject import rows_of
+from slimsvm.cli.errors import UsageFailure, library_errors
+from slimsvm.cli.models import load_model
 
 EXAMPLES = options.examples(
     "slimsvm export model.slim libsvm model.txt      # for svm-predict",
@@ -26,7 +25,8 @@ def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 @click.argument("model", type=options.FILE)
 @click.argument("form", metavar="FORMAT", shell_complete=_formats)
 @click.argument("path", type=options.FILE)
-@click.option("--data", metavar="DATA", type=options.FILE, help="Rows on which the c format measures what it loses.")
+@click.option("--data", metavar="DATA", type=options.FILE, help="Data on which the format c measures its loss.")
+@options.width_option
 @options.settings_option
 @options.data_options
 @options.trust_option
@@ -37,6 +37,7 @@ def command(
     form: str,
     path: str,
     data: str | None,
+    n_features: int | None,
     settings: tuple[str, ...],
     reading: options.Reading,
     trust: bool,
@@ -45,28 +46,27 @@ def command(
 ) -> None:
     """Write MODEL to PATH in another FORMAT: libsvm, onnx or c.
 
-    Options of the format are given with -O; the page of each format in the documentation lists them. What the format
-    costs or changes is said.
+    Options of the format are given with -O and listed on its page of the documentation. Notes say what changes in the
+    format.
     """
-    from slimsvm.exceptions import UnsupportedExportError
     from slimsvm.formats import FORMATS, export
 
     if form not in FORMATS:
         raise UsageFailure(f"the format must be one of {', '.join(FORMATS)}. Got {form!r}.")
-    machine = load_machine(model, trust)
-    wanted = options.parsed_settings(settings)
+    further = options.parsed_settings(settings)
+    if {"X", "y"} & further.keys():
+        raise UsageFailure("-O X and -O y are not options of export. Use --data.")
+    if data is not None and form != "c":
+        raise UsageFailure(f"--data is for the format c, which measures its loss on it. Leave it out for {form}.")
+    output.require_another_file(path, model, data)
+    loaded = load_model(model, trust, n_features)
     if data is not None:
-        X, y = rows_of(reading, data, machine)
-        wanted |= {"X": X} if y is None else {"X": X, "y": y}
-    try:
-        with output.output_errors(path):
-            written = export(machine, form, path, **wanted)
-    except UnsupportedExportError as error:
-        raise ModelFailure(str(error)) from error
-    except ModuleNotFoundError as error:
-        raise UsageFailure(f"{error}") from error
-    except (TypeError, ValueError) as error:
-        raise UsageFailure(" ".join(str(error).split())) from error
+        from slimsvm.cli.inputs import read_rows
+
+        X, y = read_rows(reading, data, loaded)
+        further |= {"X": X} if y is None else {"X": X, "y": y}
+    with output.output_errors(path), library_errors():
+        written = export(loaded.machine, form, path, **further)
     if as_json:
         output.show_json({"paths": written.paths, "notes": written.notes, "facts": written.facts})
         return

@@ -1,4 +1,4 @@
-"""`slimsvm frontier`: what a model's size may be traded for, as a table and as a picture."""
+"""`slimsvm frontier`: the trade-off between size and accuracy of a model, as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.errors import INTERRUPTED, UsageFailure
-from slimsvm.cli.models import in_order
-from slimsvm.cli.progress import told
-from slimsvm.cli.subject import Subject, subject_of
+from slimsvm.cli.errors import INTERRUPTED, UsageFailure, sentence
+from slimsvm.cli.models import KINDS, in_order, load_model
+from slimsvm.cli.progress import library_progress
 
 EXAMPLES = options.examples(
     "slimsvm frontier train.txt libsvm.model --validation held_out.txt --plot frontier.svg",
@@ -23,7 +22,7 @@ HEADING = ("method", "vectors", "kernel values", "bytes", "µs alone", "µs in a
 
 
 class Listed(click.ParamType):  # type: ignore[type-arg]
-    """Several values with commas between them."""
+    """Several values, separated by commas."""
 
     name = "list"
 
@@ -40,15 +39,19 @@ class Listed(click.ParamType):  # type: ignore[type-arg]
 @click.argument("data", type=options.FILE)
 @click.argument("model", type=options.FILE)
 @options.validation_option
-@click.option("--cv", type=int, help="Folds, for models that can be fitted anew.  [default: 5]")
-@click.option("--sizes", type=Listed(options.Size()), metavar="M,M,…", help="Counts, or shares of the model's vectors.")
+@options.cv_option
+@click.option("--sizes", type=Listed(options.Size()), metavar="M,M,…", help="Numbers or fractions of the vectors.")
 @click.option("--methods", type=Listed(click.STRING), metavar="NAME,…", help="[default: all that apply]")
-@click.option("--baselines/--no-baselines", default=True, help="Nyström features, a subsampled SVM, boosted trees.")
-@click.option("--metric", help="A scorer of scikit-learn.  [default: accuracy, or R²]")
-@click.option("--C", "C", type=float, help="What slack costs, for models that do not say.")
+@click.option(
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Compare with Nyström features, a subsampled SVM and boosted trees.",
+)
+@options.scoring_option
 @options.width_option
-@click.option("--memory", metavar="FOLDER", help="Keep finished parts there; the same call then goes on from them.")
-@click.option("--plot", "picture", metavar="FILE", type=options.FILE, help="Draw it: .png, .svg or .pdf.")
+@click.option("--memory", metavar="FOLDER", help="Save finished parts, from which the same command resumes.")
+@click.option("--plot", "picture", metavar="FILE", type=options.FILE, help="Write a plot: .png, .svg or .pdf.")
 @options.data_options
 @options.seed_option
 @options.trust_option
@@ -65,38 +68,36 @@ def command(
     trust: bool,
     quiet: bool,
     as_json: bool,
-    **given: Any,
+    **flags: Any,
 ) -> None:
-    """Machines of several sizes made of MODEL by several methods, judged on held-out rows.
+    """Compress MODEL to several sizes by several methods, and compare them on held-out data.
 
-    DATA are rows like those that the model was trained on. What is held out are folds of them, where the model can be
-    fitted anew, or the rows of --validation, which a file needs. A star marks what nothing else beats, at no more
-    microseconds per row. Ctrl-C shows what is finished, and ends with exit code 130.
+    DATA is training data, ideally the data the model was trained on. Held-out data are those of --validation, or
+    cross-validation folds of DATA if MODEL is a pickle: a LIBSVM model or a .slim file cannot be refitted. A star marks
+    a row if no other row is both as fast and as good. Ctrl-C shows the finished part and exits with code 130.
     """
     data, model = in_order(data, model)
-    wanted = {name: value for name, value in given.items() if value is not None}
-    subject = subject_of(model, trust, n_features, reading, data, validation)
-    with told(quiet) as verbose:
-        result, stopped = _surveyed(subject, random_state=seed, verbose=verbose, **wanted)
+    original = load_model(model, trust, n_features)
+    given = {name: value for name, value in flags.items() if value is not None}
+    if "cv" in given and validation is not None:
+        raise UsageFailure("--cv and --validation are two ways to hold out data. Give one of them.")
+    if validation is None and not original.can_be_refitted:
+        raise UsageFailure(
+            "frontier needs held-out data: add --validation, data that the model was not trained on. "
+            f"Cross-validation is not possible, because a {KINDS[original.kind]} cannot be refitted."
+        )
+    from slimsvm.cli import library
+    from slimsvm.cli.inputs import read_inputs
+
+    inputs = read_inputs(original, reading, data, validation, needs_targets=True)
+    inputs.check_folds(given.get("cv"), data)
+    with library_progress(quiet) as verbose:
+        result, stopped = library.frontier(inputs, {"random_state": seed, "verbose": verbose} | given)
     if picture is not None:
         _draw(result, picture)
     _show(result, quiet, as_json)
     if stopped:
         raise SystemExit(INTERRUPTED)
-
-
-def _surveyed(subject: Subject, **wanted: Any) -> tuple[Any, bool]:
-    """The frontier, and whether Ctrl-C came before its end."""
-    import slimsvm
-
-    try:
-        return slimsvm.frontier(subject.model, subject.X, subject.y, **subject.keywords | wanted), False
-    except slimsvm.Interrupted as stop:
-        if stop.best is None:
-            raise
-        return stop.best, True
-    except (ValueError, TypeError) as error:
-        raise UsageFailure(" ".join(str(error).split())) from error
 
 
 def _draw(result: Any, picture: str) -> None:
@@ -112,7 +113,7 @@ def _draw(result: Any, picture: str) -> None:
     except ImportError as error:
         raise UsageFailure("--plot needs matplotlib. Install it: pip install 'slimsvm[plot]'") from error
     except ValueError as error:
-        raise UsageFailure(f"cannot draw {picture}: {error}") from error
+        raise UsageFailure(f"cannot draw {picture}: {sentence(error)}.") from error
     with output.output_errors(picture):
         write_whole(picture, content.getvalue())
 
@@ -123,15 +124,15 @@ def _show(result: Any, quiet: bool, as_json: bool) -> None:
     if as_json:
         rows = [dict(zip(names, row.tolist(), strict=True)) for row in result.records]
         rows = [row | {"pareto": bool(star)} for row, star in zip(rows, best, strict=True)]
-        output.show_json({"metric": result.metric, "rows": rows, "skipped": result.skipped})
+        output.show_json({"scoring": result.scoring, "rows": rows, "skipped": result.skipped})
         return
-    output.table([(*HEADING[:-1], result.metric, ""), *map(_words, result.records, best)])
-    for name, reason in () if quiet else result.skipped.items():
-        output.note(f"{name} was left out: {reason}")
+    output.table([(*HEADING[:-1], result.scoring, ""), *map(_words, result.records, best)])
+    for name, why in () if quiet else result.skipped.items():
+        output.note(f"{name} was left out: it {why}")
 
 
 def _words(row: Any, star: bool) -> tuple[str, ...]:
-    """A row of the table; what a method has not is a dash."""
+    """A row of the table; a dash for what a method does not have."""
     counts = [f"{row[name]:,.0f}" if row[name] > 0 else "–" for name in ("vectors", "kepp", "bytes")]
     times = [_microseconds(row[name]) for name in ("us_alone", "us_batch")]
     score = f"{row['score']:.4f} ± {row['score_se']:.4f}"

@@ -1,4 +1,4 @@
-"""`slimsvm inspect`: what a model is, what it costs, and its vectors."""
+"""`slimsvm inspect`: the properties, cost and vectors of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.models import kind_of, load_machine
+from slimsvm.cli.models import KINDS, TASKS, load_model
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
@@ -19,25 +19,24 @@ EXAMPLES = options.examples(
     "slimsvm inspect libsvm.model --vectors 5",
     "slimsvm inspect model.slim --json | jq .n_vectors",
 )
-KINDS = {"slim": ".slim file", "libsvm": "LIBSVM model", "pickle": "pickle"}
-TASKS = {"classes": "classification", "value": "regression", "inlier": "one-class"}
 ROWS, SECONDS = 1000, 0.2  # of the timing
 SHOWN = 6  # numbers of a vector in a line
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("model", type=options.FILE)
-@click.option("--vectors", "n_vectors", type=click.IntRange(0), metavar="N", help="Show the first N vectors; 0 is all.")
+@click.option("--vectors", "n_vectors", type=click.IntRange(0), metavar="N", help="Show the first N vectors (0: all).")
 @options.trust_option
 @options.json_option
 def command(model: str, n_vectors: int | None, trust: bool, as_json: bool) -> None:
-    """What MODEL is, its cost, its vectors.
+    """Show the properties, cost and vectors of MODEL.
 
-    The cost is in kernel evaluations per row, in bytes, and in microseconds per row, measured here on one thread with
-    made-up rows in float64.
+    The cost is in kernel evaluations per row, in bytes, and in microseconds per row, measured on this computer with
+    one thread and random rows in float64.
     """
-    machine = load_machine(model, trust)
-    facts = description(machine) | {"file": model, "kind": kind_of(model), "file_bytes": Path(model).stat().st_size}
+    loaded = load_model(model, trust)
+    machine = loaded.machine
+    facts = description(machine) | {"file": model, "kind": loaded.kind, "file_bytes": Path(model).stat().st_size}
     facts["us_per_row"] = microseconds(machine)
     if as_json:
         output.show_json(facts | ({} if n_vectors is None else {"vectors": _vectors(machine, n_vectors)}))
@@ -48,7 +47,7 @@ def command(model: str, n_vectors: int | None, trust: bool, as_json: bool) -> No
 
 
 def description(machine: KernelMachine) -> dict[str, Any]:
-    """What a machine is, for scripts."""
+    """The properties of a machine by name, for scripts."""
     from slimsvm import storage
     from slimsvm.heads import StagedHead
 
@@ -73,7 +72,7 @@ def description(machine: KernelMachine) -> dict[str, Any]:
 
 
 def microseconds(machine: KernelMachine) -> float:
-    """Per row, of a batch of made-up rows on one thread; the best of a fraction of a second."""
+    """The time per row of a batch of random rows on one thread; the shortest within a fraction of a second."""
     import numpy as np
 
     X = np.random.default_rng(0).normal(size=(max(1, min(ROWS, 10**7 // machine.n_features)), machine.n_features))
@@ -93,7 +92,7 @@ def _map(machine: KernelMachine) -> str:
 
 
 def _words(facts: dict[str, Any]) -> dict[str, str]:
-    """The facts for a reader, without those that are nothing."""
+    """The properties for a reader, without those that do not apply."""
     classes, names = facts["classes"], facts["feature_names"]
     widths = f", {facts['n_widths']} widths" if facts["n_widths"] > 1 else ""
     sparse = ", sparse" if facts["sparse_vectors"] else ""
@@ -121,7 +120,7 @@ def _some(values: Any, most: int = 12) -> str:
 
 
 def _vectors(machine: KernelMachine, n: int) -> list[dict[str, Any]]:
-    """The first n vectors (0: all), with their coefficients."""
+    """The first n vectors (all if n is 0), with their coefficients."""
     n = min(n or machine.n_vectors, machine.n_vectors)
     points = machine.points[:n]
     rows = points.toarray() if hasattr(points, "nnz") else points

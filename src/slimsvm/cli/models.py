@@ -1,24 +1,61 @@
-"""Model files: what they are is read from their first bytes, and nothing in them is run unless the user says so."""
+"""Model files: each is read once, its kind is told by its first bytes, and a pickle is loaded only if it is trusted."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slimsvm.cli.errors import ModelFailure, reason
+from slimsvm.cli.errors import ModelFailure, UsageFailure, is_refusal, library_errors, reason, sentence
+from slimsvm.cli.library import import_fused
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
 
-SLIM_MARK = b'{"__metadata__":{"slimsv'  # behind eight bytes of length
+KINDS = {"slim": ".slim file", "libsvm": "LIBSVM model", "pickle": "pickle"}
+TASKS = {"classes": "classification", "value": "regression", "inlier": "one-class"}
+SLIM_MARK = b'{"__metadata__":{"slimsv'  # after eight bytes of length
 LIBSVM_KEYS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv")
 PICKLE_STARTS = (b"\x80", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 
 
+@dataclass(frozen=True)
+class Model:
+    """A model file that has been read.
+
+    path, kind : of the file; the kind is a key of KINDS.
+    content : what `compress` and `frontier` accept: the estimator in a pickle, otherwise the machine.
+    machine : the machine, including the scaler that belongs to it.
+    """
+
+    path: str
+    kind: str
+    content: Any
+    machine: KernelMachine
+
+    @property
+    def task(self) -> str:
+        """The task: classification, regression or one-class."""
+        return TASKS[self.machine.answer.name]
+
+    @property
+    def can_be_refitted(self) -> bool:
+        """Whether it is an estimator that cross-validation can fit again."""
+        if self.kind != "pickle":
+            return False
+        from slimsvm.estimator import Prefit
+
+        return hasattr(self.content, "fit") and not isinstance(self.content, Prefit)
+
+    @property
+    def accepts_more_features(self) -> bool:
+        """Whether rows may have features that the model has never seen; LIBSVM treats them as zero in the vectors."""
+        return self.kind == "libsvm"
+
+
 def kind_of(path: str) -> str | None:
-    """What a file is by its first bytes: "slim", "libsvm", "pickle", or None for anything else."""
+    """The kind of a model file by its first bytes, a key of KINDS; None for anything else."""
     with Path(path).open("rb") as file:
         start = file.read(4096)
     if start[8:].startswith(SLIM_MARK):
@@ -30,34 +67,23 @@ def kind_of(path: str) -> str | None:
     return None
 
 
-def load_model(path: str, trust: bool = False) -> Any:
-    """What `slimsvm.compress` takes: a KernelMachine, the path of a LIBSVM file, or what a trusted pickle holds."""
-    kind = _kind(path)
-    if kind == "libsvm":
-        return path
-    return _unpickled(path, trust) if kind == "pickle" else _read_slim(path)
-
-
-def load_machine(path: str, trust: bool = False, n_features: int | None = None) -> KernelMachine:
-    """The machine in a file of any kind, with the scaler that belongs to it."""
-    return machine_of(load_model(path, trust), path, n_features)
-
-
-def machine_of(model: Any, path: str, n_features: int | None = None) -> KernelMachine:
-    """The machine of what `load_model` gave; n_features is the width of a LIBSVM model."""
-    from slimsvm.importers import import_model
-
+def load_model(path: str, trust: bool = False, n_features: int | None = None) -> Model:
+    """The model in a file of any kind; n_features is the number of features of a LIBSVM model."""
     try:
-        imported = import_model(model, fold=not isinstance(model, str), n_features=n_features)
-    except (ValueError, TypeError) as error:  # damaged, unsupported, not fitted
-        raise ModelFailure(f"cannot use {path}: {' '.join(str(error).split())}") from error
-    if imported.steps:
-        steps = ", ".join(name for name, _ in imported.steps)
-        raise ModelFailure(
-            f"{path} has steps before its machine that cannot become part of it: {steps}. "
-            "Apply them to the data, and give the machine alone."
-        )
-    return imported.machine
+        if Path(path).is_fifo():
+            raise ModelFailure(f"{path} is a pipe. A model must be a regular file: save it first.")
+        kind = kind_of(path)
+        if kind is None:
+            raise ModelFailure(f"{path} is not a model: it is neither a .slim file nor a LIBSVM model nor a pickle.")
+        if n_features is not None and kind != "libsvm":
+            raise UsageFailure(f"--n-features is for LIBSVM models, and {path} is a {KINDS[kind]}. Leave it out.")
+        if kind == "pickle":
+            estimator = _unpickled(path, trust)
+            return Model(path, kind, estimator, _machine_of(estimator, path))
+        machine = _read_slim(path) if kind == "slim" else _read_libsvm(path, n_features)
+        return Model(path, kind, machine, machine)
+    except OSError as error:
+        raise ModelFailure(f"cannot read {path}: {reason(error)}.") from error
 
 
 def in_order(data: str, model: str) -> tuple[str, str]:
@@ -68,21 +94,24 @@ def in_order(data: str, model: str) -> tuple[str, str]:
     return data, model
 
 
-def of_one_width(first: KernelMachine, second: KernelMachine, first_path: str, second_path: str) -> list[KernelMachine]:
-    """Two machines that take the same rows; a LIBSVM model of fewer features is made as wide as the other."""
-    if first.feature_names is not None and second.feature_names not in (None, first.feature_names):
-        raise ModelFailure(f"{first_path} and {second_path} were trained on features of different names.")
-    width = max(first.n_features, second.n_features)
-    result = []
-    for machine, path in ((first, first_path), (second, second_path)):
-        if machine.n_features < width and kind_of(path) != "libsvm":
-            raise ModelFailure(f"{path} takes {machine.n_features} features, and the other model {width}.")
-        result.append(widened(machine, width) if machine.n_features < width else machine)
-    return result
+def of_one_width(first: Model, second: Model) -> tuple[Model, Model]:
+    """Two models for the same task and rows; a LIBSVM model of fewer features is made as wide as the other."""
+    if first.task != second.task:
+        raise ModelFailure(
+            f"{first.path} is a {first.task} model and {second.path} is a {second.task} model, "
+            "so their predictions cannot be compared."
+        )
+    names = first.machine.feature_names
+    if names is not None and second.machine.feature_names not in (None, names):
+        raise ModelFailure(f"{first.path} and {second.path} were trained on features with different names.")
+    width = max(first.machine.n_features, second.machine.n_features)
+    return _of_width(first, width), _of_width(second, width)
 
 
 def widened(machine: KernelMachine, width: int) -> KernelMachine:
-    """A machine for more features, in which its vectors are zero: what LIBSVM makes of indices it has not seen."""
+    """A machine for more features, in which its vectors are zero: LIBSVM's rule for indices it has not seen."""
+    if width <= machine.n_features:
+        return machine
     from scipy import sparse
 
     points = sparse.csr_array(machine.points)
@@ -90,37 +119,52 @@ def widened(machine: KernelMachine, width: int) -> KernelMachine:
     return replace(machine, points=sparse.csr_array((points.data, points.indices, points.indptr), shape=shape))
 
 
-def _kind(path: str) -> str:
-    try:
-        kind = kind_of(path)
-    except OSError as error:
-        raise ModelFailure(f"cannot read {path}: {reason(error)}.") from error
-    if kind is None:
-        raise ModelFailure(f"{path} is no model: neither a .slim file nor a LIBSVM model nor a pickle.")
-    return kind
+def _of_width(model: Model, width: int) -> Model:
+    n_features = model.machine.n_features
+    if n_features < width and not model.accepts_more_features:
+        raise ModelFailure(f"{model.path} takes {n_features} features, and the other model {width}.")
+    return replace(model, machine=widened(model.machine, width))
 
 
 def _read_slim(path: str) -> KernelMachine:
     from slimsvm import storage
-    from slimsvm.exceptions import FormatError
 
-    try:
+    with library_errors():
         return storage.read(path)
-    except FormatError as error:
-        raise ModelFailure(f"{error}") from error
-    except OSError as error:
-        raise ModelFailure(f"cannot read {path}: {reason(error)}.") from error
+
+
+def _read_libsvm(path: str, n_features: int | None) -> KernelMachine:
+    from slimsvm.importers import read_libsvm_machine
+
+    with library_errors():
+        return read_libsvm_machine(path, n_features=n_features)
 
 
 def _unpickled(path: str, trust: bool) -> Any:
     if not trust:
         raise ModelFailure(
-            f"{path} is a pickle, and reading a pickle runs whatever code its maker put into it. "
-            "If you made it or trust who did, say --trust. A .slim file or a LIBSVM model needs no trust."
+            f"{path} is a pickle, and loading a pickle runs whatever code its author put into it. If you trust the "
+            "author, add --trust. .slim files and LIBSVM models need no trust."
         )
     import joblib
 
     try:
         return joblib.load(path)
     except Exception as error:  # a pickle may raise anything
-        raise ModelFailure(f"cannot unpickle {path}: {type(error).__name__}: {error}") from error
+        raise ModelFailure(f"cannot unpickle {path}: {type(error).__name__}: {sentence(error)}") from error
+
+
+def _machine_of(estimator: Any, path: str) -> KernelMachine:
+    try:
+        imported = import_fused(estimator)
+    except (ValueError, TypeError) as error:  # unsupported, or not fitted
+        if not is_refusal(error):
+            raise
+        raise ModelFailure(f"cannot use {path}: {sentence(error)}") from error
+    if imported.steps:
+        steps = ", ".join(name for name, _ in imported.steps)
+        raise ModelFailure(
+            f"{path} has steps before its SVM that cannot become part of the model: {steps}. "
+            "Apply them to the data, and save the SVM alone."
+        )
+    return imported.machine

@@ -1,4 +1,4 @@
-"""Progress, on terminals only."""
+"""Progress, shown only if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def on_terminal() -> bool:
-    """Whether somebody looks at standard error."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 
 def blocks_with_bar(source: Source, label: str, quiet: bool = False) -> Iterator[Block]:
-    """The blocks of a source, under a bar of the bytes that have been read."""
+    """The blocks of a source, with a progress bar that counts the bytes read."""
     stream = source.stream
     if quiet or not stream.size or not on_terminal():
         yield from source.blocks()
@@ -36,8 +36,8 @@ def blocks_with_bar(source: Source, label: str, quiet: bool = False) -> Iterator
 
 
 @contextmanager
-def told(quiet: bool = False) -> Iterator[int]:
-    """What to give as `verbose`: on a terminal the library's lines become one line that changes."""
+def library_progress(quiet: bool = False) -> Iterator[int]:
+    """The value for `verbose`: 1 on a terminal, where each progress line of the library replaces the last one."""
     if quiet or not on_terminal():
         yield 0
         return
@@ -52,7 +52,7 @@ def told(quiet: bool = False) -> Iterator[int]:
 
 
 class _OneLine(logging.Handler):
-    """Shows the last record only."""
+    """Shows each record in place of the last one."""
 
     def emit(self, record: logging.LogRecord) -> None:
         width = shutil.get_terminal_size().columns - 1
@@ -60,5 +60,5 @@ class _OneLine(logging.Handler):
         click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
 
     def clear(self) -> None:
-        """Leave no trace of it."""
+        """Erase the line."""
         click.echo("\r\x1b[K", nl=False, err=True)

@@ -1,5 +1,5 @@
-"""The public door: a trained model in, a faster one out, as small as a promise allows."""
+"""`compress`: a trained model in, a smaller and faster one out."""
 
-from slimsvm.compression.door import compress
+from slimsvm.compression.api import compress
 
 __all__ = ["compress"]

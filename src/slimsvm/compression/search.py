@@ -1,111 +1,433 @@
-"""The search for the smallest size that keeps a promise, on a geometric ladder of sizes."""
+"""The search of `compress`: hold samples out, choose a method and a size, make the machine, and report on it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm.compression.evidence import Evidence, Finding
-from slimsvm.compression.metrics import Figure
-from slimsvm.compression.promises import Promise, smoothed
+from slimsvm._warn import warn_user
+from slimsvm.compression import work
+from slimsvm.compression.calibrate import Scores, fold_scores, validation_scores, with_probabilities
+from slimsvm.compression.candidates.base import History
+from slimsvm.compression.candidates.cache import (
+    CANDIDATES,
+    EARLY_EXIT,
+    FALLBACK,
+    CandidateCache,
+    affordable,
+    reasons_against,
+)
+from slimsvm.compression.choose_C import CostChooser
+from slimsvm.compression.choose_method import MethodChoice, choose_method, trial_sizes
+from slimsvm.compression.choose_size import SizeChoice, SizeSearch, size_ladder
+from slimsvm.compression.costs import largest_size, latency_us
+from slimsvm.compression.problem import Problem
+from slimsvm.compression.request import Request
+from slimsvm.compression.validation.assess import Validation
+from slimsvm.compression.validation.estimates import Assessment
+from slimsvm.compression.validation.folds import (
+    FOLDS,
+    Fold,
+    folds_of_one_parent,
+    folds_with_own_parents,
+    require_refittable,
+    validation_fold,
+)
+from slimsvm.compression.validation.scoring import resolve_scoring, scoring_name
+from slimsvm.exceptions import PromiseError
+from slimsvm.formats.c import table_bytes
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.calibration_fit import Kind
+from slimsvm.methods.common.deadline import Deadline
+from slimsvm.methods.common.progress import Progress
+from slimsvm.report import Report
 
-RATIO = 2**0.5  # of a size to the one before
-STRIDE = 2  # rungs that are climbed at a time where no promise is kept yet
-CONFIRMED = 1  # rungs above the smallest good one that must be known too, where that one may be luck
-NOTHING = Figure(0.0, 0.0, 0.0)
-
-
-def ladder(most: int, first: int = 2) -> list[int]:
-    """Sizes from `first`, or 1, to `most`, each about √2 times the one before."""
-    if most <= first:
-        return list(range(1, max(most, 1) + 1))
-    steps = int(np.ceil(np.log(most / first) / np.log(RATIO)))
-    sizes = np.unique(np.round(first * RATIO ** np.arange(steps + 1)).astype(int))
-    return [1, *(int(size) for size in sizes if size < most), most]
+POOR = 10  # times fewer vectors than the parent: below this compression, other methods are tried at the size found
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The size chosen, whether the promise is kept, and the figures there, smoothed over the sizes that were tried."""
+class Compressed:
+    """A small machine, with the steps that led to it and the report on its choice, if there are any."""
 
-    n_vectors: int
-    kept: bool
-    loss: Figure | None
-    disagreement: Figure
+    machine: KernelMachine
+    history: History | None = None
+    report: Report | None = None
 
 
 class Search:
-    """Sizes of one recipe, judged where that tells most.
+    """The validation data and the candidates of one problem, and the machines chosen with them."""
 
-    Parameters
-    ----------
-    evidence : on which machines are judged.
-    recipe : by which they are made.
-    promise : what they must keep.
-    sizes : the ladder; sizes of `parent` vectors or more are the parent itself, which loses nothing.
-    """
+    def __init__(self, request: Request, problem: Problem, seed: int, progress: Progress) -> None:
+        self.request, self.problem, self.promise = request, problem, request.promise
+        self.seed, self.progress = seed, progress
+        self._details = Progress(request.whose, request.verbose - 1)  # of each candidate: only with verbose=2
+        self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
+        self.deadline = Deadline(request.max_time)
+        self.free = work.free(problem, searched=bool(self.promise.limits))
+        self._costs = CostChooser(self.scorer) if self._chooses_C else None
+        self.candidates = self._candidates_of(problem, FOLDS)
+        self.validation: Validation | None = None
+        self.last: KernelMachine | None = None  # the machine that was finished last
 
-    def __init__(self, evidence: Evidence, recipe: str, promise: Promise, sizes: list[int], parent: int) -> None:
-        self.evidence, self.recipe, self.promise, self.sizes, self.parent = evidence, recipe, promise, sizes, parent
-        known = {rung: evidence.found.get((recipe, m)) for rung, m in enumerate(sizes)}
-        self.known = {rung: finding for rung, finding in known.items() if finding is not None}
+    @property
+    def _chooses_C(self) -> bool:
+        """Whether C is chosen too: for a machine that should be good, not close to the model, on folds of any rows."""
+        request = self.request
+        free = request.method is None and not self.promise.limits and request.y is not None
+        return free and request.groups is None and isinstance(request.cv, (int, type(None)))
 
-    def run(self, first: int) -> Choice:
-        """Climb or descend from a rung until the smallest good size lies between two known ones."""
-        rung: int | None = min(max(first, 0), len(self.sizes) - 1)
-        while rung is not None:
-            self.known[rung] = self._judge(self.sizes[rung])
-            rung = self._next()
-        good = self._smallest()
-        return self.at(max(self.known) if good is None else good, kept=good is not None)
+    def _candidates_of(self, problem: Problem, number: int) -> CandidateCache:
+        seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
+        return CandidateCache(problem, self.request, seed, progress=self._details, free=self.free, adjust=self._costs)
 
-    def at(self, rung: int, kept: bool) -> Choice:
-        """The choice of a known rung."""
-        rungs = sorted(self.known)
-        place, findings = rungs.index(rung), [self.known[one] for one in rungs]
-        lost = None if findings[0].loss is None else smoothed(findings, "loss")[place]
-        return Choice(self.sizes[rung], kept, lost, smoothed(findings, "disagreement")[place])
+    def hold_out(self) -> None:
+        """Hold samples out, as the user said, or as the promise needs it."""
+        request, promise = self.request, self.promise
+        if request.validation is not None:
+            fold = validation_fold(self.candidates, request, self._needs_labels)
+            self.validation = self._validation([fold], refits=False)
+            return
+        if request.cv is None and not promise.limits:
+            return
+        if request.X is None or (request.y is None and self._needs_labels):
+            what = "X" if request.X is None else "y"
+            first = next((f"max_{name}" for name in promise.limits), "cv")
+            raise ValueError(
+                f"{first} of {request.whose} is judged on held-out data: {what} is missing. Pass X and y, to hold out "
+                f"folds of them, or validation=(X_val, y_val)."
+            )
+        if self._refits:
+            self.validation = self._validation(self._folds(request.cv), refits=True)
+        else:
+            folds = folds_of_one_parent(self.problem, request, self._candidates_of, self.seed % 2**31)
+            self.validation = self._validation(folds, refits=True)
 
-    def known_at(self, rung: int) -> Choice:
-        """The choice of any rung, judged where it has not been."""
-        if rung not in self.known:
-            self.known[rung] = self._judge(self.sizes[rung])
-        rungs = sorted(self.known)
-        kept = self.promise.kept([self.known[one] for one in rungs])
-        return self.at(rung, kept[rungs.index(rung)])
+    def _validation(self, folds: list[Fold], refits: bool) -> Validation:
+        n_jobs = self.request.n_jobs
+        return Validation(folds, self.scorer, refits=refits, n_jobs=n_jobs, progress=self.progress)
 
-    def _judge(self, m: int) -> Finding:
-        if m >= self.parent:
-            known = next(iter(self.known.values()), None)
-            return Finding(self.recipe, m, None if known and known.loss is None else NOTHING, NOTHING)
-        return self.evidence.find(self.recipe, m)
+    def _folds(self, cv: Any) -> list[Fold]:
+        """Folds with parents of their own."""
+        seed = self.seed % 2**31
+        return folds_with_own_parents(
+            self.problem, self.request, self._candidates_of, cv=cv, seed=seed, progress=self.progress
+        )
 
-    def _smallest(self) -> int | None:
-        """The smallest known rung that keeps the promise, with all known ones above it."""
-        rungs = sorted(self.known)
-        kept = self.promise.kept([self.known[rung] for rung in rungs])
-        good = None
-        for rung, one in zip(reversed(rungs), reversed(kept), strict=True):
-            if not one:
-                break
-            good = rung
-        return good
+    @property
+    def _needs_labels(self) -> bool:
+        agreement_will_do = not self.problem.task.supervised and self.scorer is None
+        return self.promise.max_loss is not None and not agreement_will_do
 
-    def _next(self) -> int | None:
-        """The rung to look at next; None where all is known that matters."""
-        good, last = self._smallest(), len(self.sizes) - 1
-        if good is None:
-            highest = max(self.known)
-            return None if highest == last else min(highest + STRIDE, last)
-        below = max((rung for rung in self.known if rung < good), default=None)
-        if below is None:
-            return None if good == 0 else max(0, good - STRIDE)
-        if good - below > 1:
-            return (good + below) // 2
-        if self.promise.no_luck(self.known[good]):
+    @property
+    def _refits(self) -> bool:
+        """Whether folds have parents of their own: always for a loss, and for agreement if the model allows it."""
+        request, limited_loss = self.request, self.promise.max_loss is not None
+        if not limited_loss and not (self.problem.task.supervised and request.y is not None):
+            return False
+        try:
+            require_refittable(request.model, request.whose)
+        except ValueError:
+            if limited_loss or request.cv is not None:
+                raise
+            return False
+        return True
+
+    def of_size(self, m: int) -> Compressed:
+        """The machine of m vectors."""
+        choice = choose_method(self, [m])
+        return self._compressed(self._final(choice.method, m), choice, self._assessed(choice.method, m), m)
+
+    def _assessed(self, method: str, m: int) -> SizeChoice | None:
+        """The estimates of a size that was not searched for, if samples are held out."""
+        if self.validation is None:
             return None
-        for rung in range(good + 1, min(good + CONFIRMED, last) + 1):
-            if rung not in self.known and self.sizes[rung] < self.parent:
-                return rung
-        return None
+        found = self.validation.assess(FALLBACK if m >= self.problem.n_vectors else method, m)
+        return SizeChoice(m, True, found.loss, found.disagreement)
+
+    def smallest(self) -> Compressed:
+        """The smallest machine that keeps the promise, or the largest one if the promise only limits costs."""
+        n = self.problem.n_vectors
+        most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
+        method = choose_method(self, trial_sizes(n, size_ladder(most)))
+        most = largest_size(self.problem, self.promise, self._pairs(method.method))
+        if most < CANDIDATES[method.method].fewest:
+            self._refuse_costs(method)
+        if not self.promise.limits:
+            return self._within_costs(method, most)
+        assert self.validation is not None
+        sizes = self._sizes(method.method, most)
+        search = SizeSearch(self.validation, method.method, self.promise, sizes, n, self.deadline)
+        size = search.run(self._first_rung(method, sizes))
+        search, size, method = self._try_others(search, size, method, most)
+        if size.n_vectors >= n:
+            method = replace(method, reason=f"nothing smaller keeps the promise. {method.method}: {method.reason}")
+        size, machine = self._sound(search, size)
+        compressed = self._compressed(machine, method, size, size.n_vectors)
+        if not size.kept and self.deadline.stopped:
+            self._refuse_time(compressed)
+        if not size.kept:
+            self._refuse_loss(compressed, most)
+        if self.deadline.stopped:
+            self._warn_of_time()
+        return self._within_latency(compressed, method)
+
+    def _warn_of_time(self) -> None:
+        warn_user(
+            f"The search for a size stopped after max_time={self.request.max_time:g} seconds, so a smaller model may "
+            f"exist. Pass a larger max_time, or name a method to skip the trials.",
+            ConvergenceWarning,
+        )
+
+    def _sizes(self, method: str, most: int) -> list[int]:
+        """The sizes to consider for a method; with "auto", those that do not take too much work."""
+        sizes = [m for m in size_ladder(most) if m >= CANDIDATES[method].fewest]
+        if self.request.method is not None or method == FALLBACK:
+            return sizes
+        return [m for m in sizes if affordable(self.problem, self.free, [method], m)] or sizes[:1]
+
+    def _try_others(
+        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice, most: int
+    ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
+        """The choice, or that of another method if the first one needs much of the parent, or misses the promise.
+
+        Other methods must keep the promise at once, except for the fallback, which goes on to sizes that the first
+        method could not reach.
+        """
+        assert self.validation is not None
+        n = self.problem.n_vectors
+        if self.request.method is not None or (size.kept and size.n_vectors * POOR <= n):
+            return search, size, choice
+        if self.deadline.stops():
+            return search, size, choice
+        names = choice.remaining or [name for name, reason in reasons_against(self.problem).items() if not reason]
+        for name in (name for name in names if name != choice.method):
+            sizes, smaller = self._sizes(name, most), [m for m in size_ladder(most) if m < size.n_vectors]
+            m = size.n_vectors if not size.kept else smaller[-1] if smaller else n
+            if m not in sizes or m >= n:
+                continue
+            goes_on = not size.kept and name == FALLBACK
+            if not goes_on and not self.promise.kept([self.validation.assess(name, m)])[0]:
+                continue
+            other = SizeSearch(self.validation, name, self.promise, sizes, n, self.deadline)
+            found = other.run(sizes.index(m))
+            if found.kept and (not size.kept or found.n_vectors < size.n_vectors):
+                needs = f"needs {size.n_vectors}" if size.kept else f"misses the promise with {size.n_vectors}"
+                reason = (
+                    f"it needs {found.n_vectors} vectors, and {choice.method}, the first choice, {needs}. "
+                    f"{choice.method} was the first choice because {choice.reason}"
+                )
+                search, size, choice = other, found, replace(choice, method=name, reason=reason)
+        return search, size, choice
+
+    def _sound(self, search: SizeSearch, size: SizeChoice) -> tuple[SizeChoice, KernelMachine]:
+        """The machine of the size chosen, or of the next larger size whose machine is like those of the folds."""
+        assert self.validation is not None
+        machine = self._final(search.method, size.n_vectors)
+        if not (self.validation.refits and size.kept):
+            return size, machine
+        candidates = []
+        for rung in range(search.sizes.index(size.n_vectors), len(search.sizes)):
+            m = search.sizes[rung]
+            candidate = self._final(search.method, m)
+            whole = m >= self.problem.n_vectors
+            excess = 0.0 if whole else self.validation.excess_disagreement(candidate, search.method, m, self.problem)
+            found = None if excess else search.known_at(rung)
+            if found is not None and found.kept:
+                return found, candidate
+            candidates.append((excess, rung, candidate))
+            why = "is worse than those of the folds" if excess else "misses the promise, now that it was judged"
+            self.progress.tell("the machine of %d vectors %s", m, why, always=True)
+        _, rung, candidate = min(candidates, key=lambda one: one[:2])
+        return search.known_at(rung), candidate
+
+    def with_probabilities(self, made: Compressed, kind: Kind) -> Compressed:
+        """The machine with probabilities."""
+        assert made.report is not None
+        method, m = made.report.method, made.report.n_vectors
+        method = FALLBACK if m >= self.problem.n_vectors else method
+        return replace(made, machine=self.calibrated(made.machine, method, m, kind))
+
+    def calibrated(self, machine: KernelMachine, method: str, m: int, kind: Kind) -> KernelMachine:
+        """The machine with probabilities from held-out scores; if nothing was held out, the parent's may stay."""
+        required = self.request.calibrate != "auto"
+        from_model = method == "reduced_set"  # made from the model, which saw all samples, and close to its scores
+        if from_model and self.validation is None and not required and machine.calibration is not None:
+            return machine
+        return with_probabilities(machine, kind, lambda: self._scores(machine, method, m), required)
+
+    def _scores(self, machine: KernelMachine, method: str, m: int) -> Scores:
+        validation = self.validation
+        if validation is None and method in ("reduced_set", "mirror"):
+            validation = self._validation(self._folds(FOLDS), refits=True)
+        if validation is not None:
+            return validation_scores(validation, method, m, machine)
+
+        def make(part: Problem, number: int) -> KernelMachine:
+            return self._candidates_of(part, number).machine(method, m)
+
+        return fold_scores(machine, self.problem, make, self.seed, self.request.n_jobs)
+
+    def best_so_far(self) -> KernelMachine | None:
+        """The machine to keep if the work is interrupted before the first one is finished: the latest of a fold."""
+        first_fold = None if self.validation is None else self.validation.folds[0].candidates.latest
+        return first_fold or self.candidates.latest
+
+    def _first_rung(self, choice: MethodChoice, sizes: list[int]) -> int:
+        """Where the search of a size begins: at the smallest size whose trial keeps the promise."""
+        own = [one for one in choice.assessments if one.method == choice.method]
+        if not own:
+            return int(np.searchsorted(sizes, max(4, sizes[-1] // 16)))
+        kept = self.promise.kept(own)
+        good = next((a.n_vectors for a, one in zip(own, kept, strict=True) if one), own[-1].n_vectors)
+        return int(np.searchsorted(sizes, good))
+
+    def _pairs(self, method: str) -> bool:
+        """Whether machines of a method score pairs of classes; refitted ones do not."""
+        kept = method == "reduced_set" or (method == "selection" and bool(self.problem.against_refit))
+        return kept and self.problem.machine.head.gives_pairs
+
+    def _final(self, method: str, m: int) -> KernelMachine:
+        """The machine to return; with as many vectors as the parent has, the parent's own vectors."""
+        return self.candidates.machine(FALLBACK if m >= self.problem.n_vectors else method, m)
+
+    def _within_costs(self, choice: MethodChoice, most: int) -> Compressed:
+        """The largest machine that itself keeps to the limits on costs, not only a stand-in of its size."""
+        limit, fewest, m = self.promise.max_bytes, CANDIDATES[choice.method].fewest, most
+        machine = self._final(choice.method, m)
+        while limit is not None and table_bytes(machine) > limit and m > fewest:
+            m = max(min(m - 1, int(m * limit / table_bytes(machine))), fewest)
+            machine = self._final(choice.method, m)
+        made = self._compressed(machine, choice, self._assessed(choice.method, m), m)
+        return self._within_latency(made, choice)
+
+    def _within_latency(self, made: Compressed, choice: MethodChoice) -> Compressed:
+        """The same machine, or with early exit if only that is fast enough and as good."""
+        limit, report = self.promise.max_latency_us, made.report
+        assert report is not None
+        if self.promise.max_bytes is not None and (report.n_bytes or 0) > self.promise.max_bytes:
+            self._refuse_loss(made, report.n_vectors)
+        if limit is None or (report.latency_us or 0.0) <= limit:
+            return made
+        staged = self._with_early_exit(made, choice)
+        if staged is not None and staged.report is not None and (staged.report.latency_us or 0.0) <= limit:
+            return staged
+        raise PromiseError(
+            f"max_latency_us={limit:g} of {self.request.whose} cannot be kept: the nearest machine has "
+            f"{report.n_vectors} vectors and takes {report.latency_us:.3g} µs. `best` of this error is that machine.",
+            made,
+        )
+
+    def _with_early_exit(self, made: Compressed, choice: MethodChoice) -> Compressed | None:
+        """The machine with early exit, if it keeps to the limits on losses."""
+        assert made.report is not None
+        classifies = self.problem.task.is_classification
+        if made.machine.head.name != "linear" or self.problem.samples is None or not classifies:
+            return None
+        name, m = choice.method + EARLY_EXIT, made.report.n_vectors
+        size = None
+        if self.validation is not None and self.promise.limits:
+            found = self.validation.assess(name, m)
+            if not self.promise.kept([found])[0]:
+                return None
+            size = SizeChoice(m, True, found.loss, found.disagreement)
+        reason = f"early exit on top, to keep to the latency; {choice.reason}"
+        return self._compressed(self.candidates.machine(name, m), replace(choice, method=name, reason=reason), size, m)
+
+    def _compressed(self, machine: KernelMachine, method: MethodChoice, size: SizeChoice | None, m: int) -> Compressed:
+        """The machine with its report and history."""
+        promise, self.last = self.promise, machine
+        lost = None if size is None else size.loss
+        costs = self._costs if m < self.problem.n_vectors else None
+        report = Report(
+            promise.as_dict(),
+            method.method,
+            method.reason + ("" if costs is None else costs.describe(self.candidates, method.method, m)),
+            machine.n_vectors,
+            self.problem.n_vectors,
+            scoring_name(self.request.scoring, self.problem.task),
+            estimate=None if lost is None else lost.value,
+            standard_error=None if lost is None else lost.spread,
+            bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),
+            disagreement=None if size is None else size.disagreement.value,
+            disagreement_error=None if size is None else size.disagreement.spread,
+            paired=None if lost is None else lost.paired,
+            held_out=self._held_out(),
+            tried=self._tried(method.assessments),
+            n_bytes=None if promise.max_bytes is None else table_bytes(machine),
+            latency_us=None if promise.max_latency_us is None else latency_us(machine, self.problem),
+        )
+        return Compressed(machine, self.candidates.history(method.method, m), report)
+
+    def _held_out(self) -> str:
+        """The held-out samples, in words."""
+        if self.validation is None:
+            return "nothing was held out"
+        n = self.validation.n_samples
+        if self.request.validation is not None:
+            return f"{n} validation samples"
+        return f"{len(self.validation.folds)} folds of {n} samples"
+
+    def _tried(self, trials: tuple[Assessment, ...]) -> list[dict[str, Any]]:
+        """Every machine that was judged."""
+        own = list(self.validation.known.values()) if self.validation is not None else []
+        only_trials = [one for one in trials if one not in own]
+        return [_row(one, trial=True) for one in only_trials] + [_row(one, trial=False) for one in own]
+
+    def _refuse_costs(self, choice: MethodChoice) -> None:
+        costs = ", ".join(f"{k}={v}" for k, v in self.promise.as_dict().items() if k in ("max_bytes", "max_latency_us"))
+        fewest = CANDIDATES[choice.method].fewest
+        smallest = self._compressed(self._final(choice.method, fewest), choice, None, fewest)
+        assert smallest.report is not None
+        own = ((smallest.report.n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
+        takes = " and ".join(f"{value:.3g} {unit}" for value, unit in own if value is not None)
+        raise PromiseError(
+            f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of {smallest.report.n_vectors} "
+            f"vector(s), takes {takes}. `best` of this error is that machine.",
+            smallest,
+        )
+
+    def _refuse_loss(self, made: Compressed, most: int) -> None:
+        promise = self.promise.as_dict()
+        costs = ", ".join(f"{k}={v}" for k, v in promise.items() if k not in ("max_loss", "max_disagreement"))
+        raise PromiseError(
+            f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves {most} vectors, and the "
+            f"nearest machine, {self._loses(made)}. `best` of this error is that machine.",
+            made,
+        )
+
+    def _refuse_time(self, made: Compressed) -> None:
+        raise PromiseError(
+            f"{self._budget} of {self.request.whose} was not reached before time ran out: the search for a size "
+            f"stopped after max_time={self.request.max_time:g} seconds, and the nearest machine so far, "
+            f"{self._loses(made)}. `best` of this error is that machine. Pass a larger max_time.",
+            made,
+        )
+
+    @property
+    def _budget(self) -> str:
+        """The limits on losses, in words."""
+        return ", ".join(f"max_{name}={limit:g}" for name, limit in self.promise.limits.items())
+
+    def _loses(self, made: Compressed) -> str:
+        """The size and the loss of a machine, in words."""
+        report, by_loss = made.report, "loss" in self.promise.limits
+        assert report is not None
+        shown = report.estimate if by_loss else report.disagreement
+        error = report.standard_error if by_loss else report.disagreement_error
+        return f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}"
+
+
+def _row(found: Assessment, trial: bool) -> dict[str, Any]:
+    """A line of the report's `tried`."""
+    return {
+        "method": found.method,
+        "n_vectors": found.n_vectors,
+        "loss": None if found.loss is None else found.loss.value,
+        "loss_error": None if found.loss is None else found.loss.spread,
+        "paired": None if found.loss is None else found.loss.paired,
+        "disagreement": found.disagreement.value,
+        "trial": trial,
+    }

@@ -1,7 +1,8 @@
-"""The record as files that others read: one module per format, and `export`, which writes what it makes.
+"""Files of machines for other programs: one module per format, and `export`, which writes the files.
 
-A format is a module of this package with `files(machine, name, **options) -> Files`: a pure function that makes the
-contents, the same bytes for the same machine, or says in an UnsupportedExportError what its format cannot hold.
+A format is a module of this package with a pure function `files(machine, name, **options) -> Files`. It returns the
+contents of the files, with equal bytes for equal machines, or raises UnsupportedExportError if the format cannot
+represent the machine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from slimsvm._files import write_whole
+from slimsvm._unwrap import compressed_model
 from slimsvm.machine import KernelMachine
 
 FORMATS: tuple[str, ...] = ("libsvm", "onnx", "c")  # each a module of this package
@@ -23,7 +25,7 @@ FORMATS: tuple[str, ...] = ("libsvm", "onnx", "c")  # each a module of this pack
 
 @dataclass(frozen=True)
 class Files:
-    """What a format makes of a machine: contents by file name, sentences about what that costs, and figures."""
+    """The files of a machine in some format: contents by file name, notes on changes and costs, and figures."""
 
     contents: Mapping[str, bytes]
     notes: tuple[str, ...] = ()
@@ -32,7 +34,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: the files, sentences about what the format costs or changes, and figures (`n_bytes`, …)."""
+    """The result of an export: the paths of the files, notes on changes and costs, and figures (`n_bytes`, …)."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...]
@@ -40,28 +42,29 @@ class Export:
 
 
 def export(model: Any, format: str, path: str | os.PathLike[str], **options: Any) -> Export:
-    """Write a machine for another program to run; each file appears whole or not at all.
+    """Write a machine to files that other programs run. Each file is written in one step.
 
     Parameters
     ----------
     model : fitted slimsvm estimator or KernelMachine
-        What to write. Preprocessing goes with it where it is part of the machine (`compress(pipeline, fold=True)`).
+        The model to write. Scalers and PCA are included if they are part of the machine (`compress(pipeline,
+        fuse=True)`).
     format : str
         One of `slimsvm.formats.FORMATS`.
     path : str or path
-        The file to write. A format that needs several files makes their names from this one.
+        The file to write. If the format needs several files, their names are derived from this one.
     **options
         Options of the format; its page in the documentation lists them.
 
     Returns
     -------
     Export
-        `paths`, `notes` (sentences about what the format costs or changes) and `facts` (figures).
+        `paths`, `notes` (sentences on changes and costs) and `facts` (figures).
 
     Raises
     ------
     UnsupportedExportError
-        Where the format cannot say what the machine does, with the reason and what to do.
+        If the format cannot represent the machine.
     """
     if format not in FORMATS:
         raise ValueError(f"format of export must be one of {', '.join(map(repr, FORMATS))}. Got {format!r}.")
@@ -80,16 +83,19 @@ def _check_options(format: str, make: Callable[..., Files], options: Mapping[str
     known = [name for name, p in signature(make).parameters.items() if p.kind is p.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            raise TypeError(f"export to {format!r} has the options {', '.join(known) or 'none'}. Got {name!r}.")
+            raise TypeError(f"The options of export to {format!r} are {', '.join(known) or 'none'}. Got {name!r}.")
 
 
 def machine_of(model: Any) -> KernelMachine:
-    """The record of a model that may be exported."""
-    machine = getattr(model, "machine_", model)
+    """The machine of a fitted slimsvm estimator, or a TypeError for any other model."""
+    inner = compressed_model(model)
+    machine = getattr(inner, "machine_", inner)
     if isinstance(machine, KernelMachine):
         return machine
-    advice = " Compress it with fold=True: its scaler then travels with the machine." if hasattr(model, "steps") else ""
-    raise TypeError(
-        f"export takes a fitted slimsvm estimator or a KernelMachine. Got {type(model).__name__}.{advice} "
-        "Other models: slimsvm.compress(model) makes one."
-    )
+    if not hasattr(inner, "steps"):
+        advice = "Call slimsvm.compress on other models first."
+    elif inner is model:
+        advice = "Call slimsvm.compress with fuse=True, which makes its scaler and PCA part of the machine."
+    else:
+        advice = "It holds a Pipeline: fit it with fuse=True, which makes the scaler and PCA part of the machine."
+    raise TypeError(f"export takes a fitted slimsvm estimator or a KernelMachine. Got {type(model).__name__}. {advice}")

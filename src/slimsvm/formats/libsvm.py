@@ -1,7 +1,7 @@
 """LIBSVM's text model file, which `svm-predict` and every LIBSVM runtime read.
 
-Numbers are written with as many digits as it takes to read the same number again (at most 17; LIBSVM itself writes 8 to
-17). LIBSVM's score of a pair is Σ coef k − rho and speaks for the label that its `label` line has first.
+Numbers are written with the fewest digits that give the same number when read, at most 17 (LIBSVM itself writes 8 to
+17). LIBSVM's score of a pair is Σ coef k − rho, positive for the class that comes first in the `label` line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
 
 FORM = "A LIBSVM model file"
-# kernel_type and the parameters of its header
+# For each kernel: its kernel_type, and its parameters in the header.
 KERNEL_TYPES = {
     "linear": ("linear", ()),
     "poly": ("polynomial", ("degree", "gamma", "coef0")),
@@ -39,16 +39,16 @@ LARGEST_LABEL = 2**31 - 1
 
 
 def files(machine: KernelMachine, name: str, *, binary: bool = False, scaling: bool = False) -> Files:
-    """A LIBSVM model file.
+    """The LIBSVM model file of a machine.
 
     Parameters
     ----------
-    machine : with any kernel but laplacian and any head but mirror.
-    name : of the file.
-    binary : one file per class (labels 1 for the class and −1 for the rest) or per value, in place of one-vs-one:
-        no vector is written more than once per file. The class of the largest score is the answer.
-    scaling : where a diagonal input map cannot become part of the vectors, write it beside, as the `.range` file that
-        LIBSVM's `svm-scale -r` reads.
+    machine : a machine with any kernel except laplacian and any head except mirror.
+    name : the name of the file.
+    binary : whether to write one file per class (labels 1 for the class and −1 for the rest) or per value, instead of
+        one-vs-one. No file then contains a vector twice. The class with the largest score is the prediction.
+    scaling : whether to write a diagonal input map that cannot become part of the vectors to a separate `.range` file,
+        which LIBSVM's `svm-scale -r` reads.
     """
     if not isinstance(binary, bool) or not isinstance(scaling, bool):
         raise TypeError(f"binary and scaling of the libsvm format must be True or False. Got {binary!r}, {scaling!r}.")
@@ -79,7 +79,7 @@ def _check_kernel(kernel: Kernel) -> None:
     if kernel.name not in KERNEL_TYPES:
         raise UnsupportedExportError(
             f"LIBSVM has the kernels {', '.join(KERNEL_TYPES)}, and this machine has the {kernel.name} kernel. Train "
-            f"with one of these, or export to a format that has all kernels, such as 'c' or 'onnx'."
+            f"with one of LIBSVM's, or export to a format that supports all kernels, such as 'c' or 'onnx'."
         )
 
 
@@ -87,21 +87,21 @@ def _check_ties(machine: KernelMachine) -> None:
     answer = machine.answer
     if isinstance(answer, Classes) and answer.break_ties and answer.n_classes > 2 and machine.head.gives_pairs:
         raise UnsupportedExportError(
-            "LIBSVM gives votes that tie to the class that comes first, and this machine breaks ties by its scores. "
-            "Train with break_ties=False, or export to a format that breaks ties, such as 'c', 'onnx' or to_sklearn."
+            "LIBSVM resolves ties of votes in favour of the first class, and this machine resolves them by its scores. "
+            "Train with break_ties=False, or use to_sklearn or a format that breaks ties, such as 'c' or 'onnx'."
         )
 
 
 def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, KernelMachine]:
-    """A machine per class or value, by file name; the machine itself where it has one score."""
+    """One machine per class or value, by file name; the machine itself if it has one score."""
     if machine.head.n_scores == 1:
         return {name: machine}
     machine = decided_by_scores(without_stages(machine, notes), FORM, notes)
     head, calibration = machine.head, machine.calibration
     if not isinstance(head, LinearHead):
         raise UnsupportedExportError(
-            f"binary=True writes a file per score, and the scores of this machine's {head.name} head are not those of "
-            f"single classes. Leave it out."
+            f"binary=True writes one file per class, and the {head.name} head of this machine has no scores of single "
+            f"classes. Leave binary out."
         )
     answer: Answer = Classes(np.array([-1, 1]), (1, 0)) if isinstance(machine.answer, Classes) else Value()
     path, made = PurePath(name), {}
@@ -117,11 +117,11 @@ def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, Kern
             calibration=Sigmoid(calibration.a[one], calibration.b[one]) if isinstance(calibration, Sigmoid) else None,
         )
     if calibration is not None and not isinstance(calibration, Sigmoid):
-        notes.changes.append(f"Probabilities are left out: those of a {calibration.name} calibration read all classes.")
+        notes.changes.append(f"Probabilities are left out: a {calibration.name} calibration needs all classes.")
     what = "class" if isinstance(machine.answer, Classes) else "value"
     notes.changes.append(
         f"One file per {what}, numbered from 0"
-        + (": 1 is the class, −1 the rest; the answer is the class of the largest score." if what == "class" else ".")
+        + (": 1 is the class, −1 the rest. Predict the class with the largest score." if what == "class" else ".")
     )
     return made
 
@@ -129,23 +129,25 @@ def _one_each(machine: KernelMachine, name: str, notes: Notes) -> dict[str, Kern
 def _scaled(
     machine: KernelMachine, given: InputMap, file: str, wanted: bool, notes: Notes
 ) -> tuple[bytes, KernelMachine]:
-    """The range file of svm-scale for a diagonal map, and the machine of scaled data."""
+    """The range file of svm-scale for a diagonal map, and the machine for scaled data."""
     if not given.is_diagonal:
         raise UnsupportedExportError(
-            f"{FORM} has no preprocessing, and the input map of this machine is a matrix, which cannot become part of "
-            f"its vectors with the {machine.kernel.name} kernel. Apply it to the data (machine.input_map.apply) and "
-            f"export dataclasses.replace(machine, input_map=None)."
+            f"{FORM} has no preprocessing, and with the {machine.kernel.name} kernel the projection of this machine "
+            f"cannot become part of its vectors. Apply it to the data (machine.input_map.apply) and export "
+            f"dataclasses.replace(machine, input_map=None)."
         )
     if not wanted:
         raise UnsupportedExportError(
-            f"{FORM} has no preprocessing, and the scaler of this machine scales features differently, which cannot "
-            f"become part of its vectors with the {machine.kernel.name} kernel. With scaling=True it is written "
-            f"beside, as a range file for svm-scale; or scale the data outside (machine.input_map.apply) and export "
+            f"{FORM} has no preprocessing, and with the {machine.kernel.name} kernel the scaler of this machine cannot "
+            f"become part of its vectors, because it scales features differently. Pass scaling=True to write a "
+            f"separate range file for svm-scale, or scale the data yourself (machine.input_map.apply) and export "
             f"dataclasses.replace(machine, input_map=None)."
         )
     scaled, a, s = through_scaling(machine, given, FORM)
-    notes.changes.append(f"The file is of scaled data: svm-scale -r {file} data > scaled. svm-scale prints six digits.")
-    # svm-scale takes [least, most] to [−1, 1], and leaves a feature out where the two are equal.
+    notes.changes.append(
+        f"The model needs scaled data: svm-scale -r {file} data > scaled. svm-scale prints six digits."
+    )
+    # svm-scale maps [least, most] to [−1, 1], and drops a feature if the two are equal.
     half = np.divide(1.0, s, out=np.zeros_like(s), where=s != 0)
     ends = zip(a - half, a + half, strict=True)
     lines = (f"{i} {_number(least)} {_number(most)}\n" for i, (least, most) in enumerate(ends, 1))
@@ -153,7 +155,7 @@ def _scaled(
 
 
 def _labels(answer: Answer, notes: Notes) -> NDArray[np.int64] | None:
-    """LIBSVM's labels, 32-bit integers in the order of the sorted classes: the classes, or their numbers from 0."""
+    """The labels of the sorted classes as 32-bit integers: the classes themselves if possible, else 0, 1, …"""
     if not isinstance(answer, Classes):
         return None
     values = answer.labels
@@ -174,7 +176,8 @@ def _text(machine: KernelMachine, labels: NDArray[np.int64] | None) -> Iterator[
     head = machine.head
     if not isinstance(head, PairwiseHead) and head.n_scores > 1:
         raise UnsupportedExportError(
-            f"{FORM} has one value, and this machine has {head.n_scores}. binary=True writes a file for each."
+            f"{FORM} predicts one value, and this machine predicts {head.n_scores}. binary=True writes one file for "
+            f"each."
         )
     yield f"nr_class {2 if labels is None else len(labels)}\ntotal_sv {machine.n_vectors}\n"
     yield _line("rho", -head.intercept)
@@ -191,9 +194,9 @@ def _text(machine: KernelMachine, labels: NDArray[np.int64] | None) -> Iterator[
 
 
 def _vectors(coef: FloatArray, points: Any) -> Iterator[str]:
-    """A line per vector: coefficients, then index:value of what is not zero, and the last index once at least.
+    """The lines of the vectors: coefficients, then index:value for each value that is not zero.
 
-    A file has no width: a reader takes the largest index, so the last one is written, with a zero if need be.
+    Readers take the largest index as the number of features. If no vector has it, the first line ends with a zero.
     """
     rows = sparse.csr_array(points)
     d = rows.shape[1]
@@ -209,5 +212,5 @@ def _line(key: str, values: Iterable[float]) -> str:
 
 
 def _number(value: float) -> str:
-    """The shortest decimal that is read as the same number."""
+    """The shortest decimal text that gives the same number when read."""
     return repr(float(value) + 0.0).removesuffix(".0")

@@ -1,8 +1,8 @@
-"""A machine in the form that LIBSVM and scikit-learn's SVC hold, as another record with the same answers.
+"""A machine in the form of LIBSVM and scikit-learn's SVC, as another record with the same predictions.
 
-That form is: one width for all points, no input map, a score per value, and for classes LIBSVM's one-vs-one blocks
-(`PairwiseHead`) with a sigmoid per pair. `as_libsvm` rewrites a machine step by step; each step is exact, or is refused
-in a sentence, or is told in the notes.
+This form has one γ for all points and no input map. Regression has one score per value; classification has LIBSVM's
+one-vs-one blocks (`PairwiseHead`) with one sigmoid per pair. `as_libsvm` rewrites a machine step by step. A step is
+exact, or adds to the notes what it changes, or raises an error.
 """
 
 from __future__ import annotations
@@ -17,64 +17,65 @@ from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
 from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedExportError
-from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead, class_pairs
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead, class_pairs, pair_signs
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Rbf
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
-SAME = 1e-12  # relative: columns of a map that differ by no more are of one length, and orthogonal
+SAME = 1e-12  # relative difference up to which columns of a map count as orthogonal and of equal length
 
 
 @dataclass
 class Notes:
-    """What a rewriting leaves out or changes (`changes`), and what it costs (`costs`), in sentences."""
+    """Sentences on what the rewritten machine leaves out or changes (`changes`), and on its extra cost (`costs`)."""
 
     changes: list[str] = field(default_factory=list)
     costs: list[str] = field(default_factory=list)
 
 
 def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
-    """The machine in LIBSVM's form, but for an input map that cannot be folded, which stays.
+    """The machine in LIBSVM's form. An input map that cannot be fused into the points stays.
 
-    `form` names what is made, for the sentences of refusals: "A LIBSVM model file", "scikit-learn's SVC".
+    `form` is the name of the target in error messages: "A LIBSVM model file" or "scikit-learn's SVC".
     """
     check(machine, form)
     machine = without_stages(machine, notes)
     machine = decided_by_scores(machine, form, notes)
-    machine = folded(_of_one_width(machine, form))
+    machine = fused(_of_one_width(machine, form))
     return _in_blocks(machine, notes) if isinstance(machine.answer, Classes) else machine
 
 
 def check(machine: KernelMachine, form: str) -> None:
-    """Refuse a head or a kernel that no rewriting brings into LIBSVM's form."""
+    """Raise UnsupportedExportError for a head or kernel that cannot be written in LIBSVM's form."""
     if isinstance(machine.head, MirrorHead):
         raise UnsupportedExportError(
             f"{form} sums kernel values, and the mirror head of this machine sums distances in feature space. "
-            f"Export a machine with a linear head, or to a format that has all heads, such as 'c' or 'onnx'."
+            f"Export it to a format that supports all heads, such as 'c' or 'onnx'."
         )
     if not float(machine.kernel.degree).is_integer():
         raise UnsupportedExportError(
-            f"{form} has polynomials of whole degrees, and this machine's is {machine.kernel.degree:g}. Export it to a "
-            f"format that has all, such as 'onnx'."
+            f"{form} needs a polynomial of whole degree. Got {machine.kernel.degree:g}. Export the machine to a format "
+            f"that supports all degrees, such as 'onnx'."
         )
 
 
 def without_stages(machine: KernelMachine, notes: Notes) -> KernelMachine:
-    """The last stage of a machine with early exit."""
+    """The machine without early exit."""
     if isinstance(machine.head, StagedHead):
-        notes.changes.append(
-            f"Early exit is left out: every sample is answered by the last stage, with all {machine.n_vectors} vectors."
-        )
+        notes.changes.append(f"Early exit is left out: every sample is evaluated with all {machine.n_vectors} vectors.")
     return machine.without_early_exit()
 
 
 def decided_by_scores(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
-    """The machine whose scores decide, where its probabilities did: P = 1/(1 + exp(a f + b)) rises with −(a f + b)."""
+    """A machine with the same predictions that decides by scores instead of probabilities.
+
+    P = 1/(1 + exp(a f + b)) increases with −(a f + b).
+    """
     calibration = machine.calibration
     if calibration is None or not calibration.decides:
         return machine
-    # Of pairs the softmax reads the "ovr" decision, whose largest need not have the most votes.
+    # With pairs, the softmax reads the "ovr" decision, and its largest value need not have the most votes.
     if isinstance(calibration, Softmax) and calibration.slope > 0 and not machine.head.gives_pairs:
         return replace(machine, calibration=replace(calibration, decides=False))
     if isinstance(calibration, Sigmoid) and isinstance(machine.head, LinearHead):
@@ -82,19 +83,19 @@ def decided_by_scores(machine: KernelMachine, form: str, notes: Notes) -> Kernel
         head = LinearHead(-machine.head.coef * a, -(machine.head.intercept * a + b))
         made = replace(calibration, a=-np.ones_like(a), b=np.zeros_like(b), decides=False)
         notes.changes.append(
-            "The machine decides by its probabilities: scores are written as their logits, −(a f + b), so that the "
-            "largest, or the sign, is the answer."
+            "The machine predicts by its probabilities, so the scores are written as their logits, −(a f + b). The "
+            "largest score, or its sign, gives the same prediction."
         )
         return replace(machine, head=head, calibration=made)
     raise UnsupportedExportError(
-        f"{form} decides by scores, and this machine decides by its {calibration.name} calibration, which scores "
-        f"cannot follow. Calibrate with sigmoids, or export dataclasses.replace(machine, calibration=None), whose "
-        f"scores decide."
+        f"{form} predicts by scores, and this machine predicts by its {calibration.name} calibration, which scores "
+        f"cannot reproduce. Calibrate with sigmoids, or export dataclasses.replace(machine, calibration=None), which "
+        f"predicts by scores."
     )
 
 
 def _of_one_width(machine: KernelMachine, form: str) -> KernelMachine:
-    """One γ for all points: those of dot products become part of the points, as γ_j x·z_j = x·(γ_j z_j)."""
+    """The machine with one γ for all points. In dot products γ_j joins the points: γ_j x·z_j = x·(γ_j z_j)."""
     gammas, kernel = machine.gammas, machine.kernel
     if gammas is None:
         return machine
@@ -106,17 +107,17 @@ def _of_one_width(machine: KernelMachine, form: str) -> KernelMachine:
     if not len(gammas):
         return replace(machine, gammas=None)
     raise UnsupportedExportError(
-        f"{form} has one gamma, and the vectors of this machine have widths of their own, from {gammas.min():.6g} to "
-        f"{gammas.max():.6g}. Train it with one width, or export to a format that has several, such as 'c' or 'onnx'."
+        f"{form} has one gamma, and the vectors of this machine have several, from {gammas.min():.6g} to "
+        f"{gammas.max():.6g}. Train with one gamma, or export to a format that supports several, such as 'c' or 'onnx'."
     )
 
 
-def folded(machine: KernelMachine) -> KernelMachine:
-    """The machine without its input map x → A x + b where its points can take it in exactly, else as it is.
+def fused(machine: KernelMachine) -> KernelMachine:
+    """The machine with its input map x → A x + b fused into the points if that is exact, else unchanged.
 
     - linear kernel: z·(A x + b) = (Aᵀ z)·x + z·b, and the constants join the intercepts;
-    - other kernels of dot products: the same where b = 0;
-    - rbf where AᵀA = s² I: ‖A x + b − z‖² = s² ‖x − x_z‖² + r_z², and exp(−γ r_z²) joins the coefficients.
+    - other dot-product kernels: the same if b = 0;
+    - rbf if AᵀA = s² I: ‖A x + b − z‖² = s² ‖x − x_z‖² + r_z², and exp(−γ r_z²) joins the coefficients.
     """
     given = machine.input_map
     if given is None:
@@ -145,9 +146,9 @@ def folded(machine: KernelMachine) -> KernelMachine:
 
 
 def through_scaling(machine: KernelMachine, given: InputMap, form: str) -> tuple[KernelMachine, FloatArray, FloatArray]:
-    """The machine of data scaled to s (x − a), and a and s (d,), in place of its diagonal map s (x − a) + c.
+    """The machine for data scaled to s (x − a), with a and s (d,), instead of its diagonal map s (x − a) + c.
 
-    Radial kernels do not mind a shift of data and points, so c goes off the points; for the others it goes into a.
+    For radial kernels c is subtracted from the points. For the others it is included in a.
     """
     a, s, c = given.shift, given.scale, given.offset
     if machine.kernel.geometry != "dot":
@@ -155,14 +156,14 @@ def through_scaling(machine: KernelMachine, given: InputMap, form: str) -> tuple
     constant = s == 0
     if c[constant].any():
         raise UnsupportedExportError(
-            f"{form} is given scaled data, and the input map of this machine makes a constant of feature "
-            f"{int(np.flatnonzero(constant & (c != 0))[0])}, which s (x − a) cannot. Train without that feature."
+            f"{form} needs a scaling s (x − a), and the input map of this machine replaces feature "
+            f"{int(np.flatnonzero(constant & (c != 0))[0])} by a constant. Train without that feature."
         )
     return replace(machine, input_map=None), a - np.divide(c, s, out=np.zeros_like(c), where=~constant), s
 
 
 def _length_of_columns(given: InputMap) -> float:
-    """s where AᵀA = s² I, else 0."""
+    """s if AᵀA = s² I, else 0."""
     A = given.scale
     if given.is_diagonal:
         s = np.abs(A)
@@ -176,7 +177,7 @@ def _length_of_columns(given: InputMap) -> float:
 
 
 def _through(points: Any, given: InputMap) -> Any:
-    """Aᵀ z of every point, (m, d)."""
+    """Aᵀ z for every point z, (m, d)."""
     if not given.is_diagonal:
         return np.asarray(points @ given.scale)
     return points.multiply(given.scale[None, :]).tocsr() if is_sparse(points) else points * given.scale
@@ -187,7 +188,7 @@ def _scaled_rows(points: Any, factors: FloatArray) -> Any:
 
 
 def _in_blocks(machine: KernelMachine, notes: Notes) -> KernelMachine:
-    """A machine of classes with a PairwiseHead."""
+    """A classifier's machine with a PairwiseHead instead of another head."""
     head, answer = machine.head, machine.answer
     assert isinstance(answer, Classes)
     if isinstance(head, PairwiseHead):
@@ -195,18 +196,18 @@ def _in_blocks(machine: KernelMachine, notes: Notes) -> KernelMachine:
     k = answer.n_classes
     if isinstance(head, PairsHead):
         return _copied(machine, head, answer, _of_pairs(machine, 1.0, notes), notes)
-    if k == 2:  # a pair's score is positive for the first of the order, a machine's for the second class
+    if k == 2:  # a pair's score is positive for the first class of `order`, a machine's score for the second class
         sign = 1.0 if answer.order == (1, 0) else -1.0
         made = PairwiseHead(sign * head.coef, sign * head.intercept, _runs(sign * head.coef[:, 0]))
         return replace(machine, head=made, calibration=_of_pairs(machine, sign, notes))
-    first, second, _ = class_pairs(k)
+    first, second = class_pairs(k)
     coef, intercept = (v[..., first] - v[..., second] for v in (head.coef, head.intercept))
     sorted_answer = replace(answer, order=tuple(range(k)), break_ties=False)  # one class wins all its pairs
     return _copied(machine, PairsHead(coef, intercept), sorted_answer, _of_pairs(machine, 1.0, notes), notes)
 
 
 def _runs(coef: FloatArray) -> tuple[int, int]:
-    """The blocks of two classes: by sign where the first class's come first, else all in one; scores do not ask."""
+    """The block sizes of two classes: split by sign if that keeps the order, else one block; scores are the same."""
     n = int((coef > 0).sum())
     return (n, len(coef) - n) if (coef[:n] > 0).all() else (len(coef), 0)
 
@@ -214,30 +215,31 @@ def _runs(coef: FloatArray) -> tuple[int, int]:
 def _copied(
     machine: KernelMachine, head: PairsHead, answer: Classes, calibration: Calibration | None, notes: Notes
 ) -> KernelMachine:
-    """Shared points in blocks of classes, with copies of a point for as many classes as its pairs need."""
+    """The machine with its shared points in one block per class; a point is copied to each class that needs it."""
     places, made = _cover(head, answer.n_classes)
     if len(places) > machine.n_vectors:
         notes.costs.append(
-            f"The {machine.n_vectors} vectors that the classes share are written {len(places)} times: LIBSVM's layout "
-            f"gives each vector to one class. Each sample costs {len(places)} kernel evaluations."
+            f"The {machine.n_vectors} vectors that the classes share are written {len(places)} times, because LIBSVM "
+            f"assigns each vector to one class. Each sample needs {len(places)} kernel evaluations."
         )
     return replace(machine, points=machine.points[places], head=made, answer=answer, calibration=calibration)
 
 
 def _cover(head: PairsHead, k: int) -> tuple[NDArray[np.intp], PairwiseHead]:
-    """The points (repeated) and the head of LIBSVM's layout with the same scores.
+    """The points, with repetitions, and the head in LIBSVM's layout that have the same scores.
 
-    A point given to class i carries the coefficients of the pairs that have i. One with coefficients in all pairs is
-    needed in k − 1 blocks; one whose pairs have a class in common, in one. Classes are taken by the pairs they serve.
+    A point in the block of class i carries its coefficients for all pairs with i. A point with coefficients in all
+    pairs needs k − 1 blocks; a point whose pairs share a class needs one. Blocks are chosen greedily, by the number of
+    pairs that they cover.
     """
-    first, second, sign = class_pairs(k)
+    first, second = class_pairs(k)
     pair = np.zeros((k, k), dtype=np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
-    left = head.coef.copy()
+    left, signs = head.coef.copy(), pair_signs(k)
     places: list[list[NDArray[np.intp]]] = [[] for _ in range(k)]
     rows: list[list[FloatArray]] = [[] for _ in range(k)]
     while left.any():
-        degree = (left != 0) @ np.abs(sign)
+        degree = (left != 0) @ np.abs(signs)
         best = np.where(degree.any(axis=1), degree.argmax(axis=1), -1)
         for i in np.unique(best[best >= 0]):
             mine, others = np.flatnonzero(best == i), np.delete(pair[i], i)
@@ -250,9 +252,10 @@ def _cover(head: PairsHead, k: int) -> tuple[NDArray[np.intp], PairwiseHead]:
 
 
 def _of_pairs(machine: KernelMachine, sign: float, notes: Notes) -> PairwiseSigmoid | None:
-    """The calibration as a sigmoid per pair; `sign` is that of the pair's score against the machine's, of two classes.
+    """The calibration as one sigmoid per pair, or None if that is not possible.
 
-    Softmax of k scores is such: P(i | i or j) = 1/(1 + exp(−slope (f_i − f_j))).
+    For two classes, `sign` is the sign of the pair's score relative to the machine's. Softmax has the form
+    P(i | i or j) = 1/(1 + exp(−slope (f_i − f_j))).
     """
     calibration = machine.calibration
     if calibration is None or isinstance(calibration, PairwiseSigmoid):
@@ -265,7 +268,7 @@ def _of_pairs(machine: KernelMachine, sign: float, notes: Notes) -> PairwiseSigm
         n = len(class_pairs(machine.answer.n_classes)[0])
         return PairwiseSigmoid(np.full(n, -calibration.slope), np.zeros(n))
     notes.changes.append(
-        f"Probabilities are left out: those of a {calibration.name} calibration of {machine.answer.n_classes} classes "
-        f"are not made of a sigmoid per pair of classes. Labels and scores are as before."
+        f"Probabilities are left out: a {calibration.name} calibration of {machine.answer.n_classes} classes cannot be "
+        f"written as one sigmoid per pair of classes. Labels and scores do not change."
     )
     return None

@@ -1,8 +1,8 @@
-"""A fitted scikit-learn SVC, SVR or OneClassSVM that holds a machine's vectors, for whatever takes one.
+"""Machines as fitted scikit-learn SVC, SVR or OneClassSVM objects, for tools that need these.
 
-Each is fitted on a row per class, which gives it all the attributes of the scikit-learn that is installed; then those
-that hold the machine are set. Two classes: scikit-learn predicts with LIBSVM's signs, in `_dual_coef_` and
-`_intercept_`, and shows them turned in `dual_coef_` and `intercept_`.
+The object is fitted on one row per class, so that it has all the attributes of the installed scikit-learn version. Then
+the attributes that hold the machine are set. For two classes, scikit-learn predicts with LIBSVM's signs in
+`_dual_coef_` and `_intercept_`, and shows the opposite signs in `dual_coef_` and `intercept_`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from sklearn.svm._classes import (
     SVC,
     SVR,
     OneClassSVM,
-)  # scikit-learn's own, also where scikit-learn-intelex is patched in
+)  # scikit-learn's own classes, also if scikit-learn-intelex has patched them
 
 from slimsvm._record import FloatArray, is_sparse
+from slimsvm._unwrap import compressed_model
 from slimsvm.answers import Classes, Inlier
 from slimsvm.calibration import PairwiseSigmoid
 from slimsvm.exceptions import UnsupportedExportError
@@ -37,30 +38,31 @@ from slimsvm.machine import KernelMachine
 
 
 def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
-    """A fitted SVC, SVR or OneClassSVM with the vectors of a machine; in a Pipeline where there is an input map.
+    """A fitted SVC, SVR or OneClassSVM with the vectors of a machine; a Pipeline if the machine has an input map.
 
-    A scaler becomes part of the vectors where that is exact (linear kernel; rbf where all features are scaled alike),
-    else a StandardScaler in front; a projection becomes a TruncatedSVD. What scikit-learn's object does differently
-    from the machine is told in a UserWarning.
+    A scaler becomes part of the vectors if that is exact (linear kernel, or rbf with the same scale for all features),
+    else a StandardScaler before the SVM. A projection becomes a TruncatedSVD. A UserWarning names every difference from
+    the machine.
 
     Parameters
     ----------
     model : fitted slimsvm estimator, Pipeline that ends in one, or KernelMachine
-        Of a Pipeline the last step is replaced.
+        The last step of a Pipeline is replaced.
     sparse : bool, default=None
-        Whether the object holds sparse vectors, and so takes sparse data; scikit-learn's takes them only then. By
-        default it does where the machine's own vectors are sparse.
+        Whether the SVM stores sparse vectors. scikit-learn's SVMs accept sparse data only then. By default they are
+        sparse if the machine's vectors are.
 
     Returns
     -------
     SVC, SVR, OneClassSVM or Pipeline
-        Pickles and clones like any other; a clone is not fitted.
+        It can be pickled and cloned as usual; a clone is not fitted.
 
     Raises
     ------
     UnsupportedExportError
-        For what none of them can do, such as a mirror head, with what to do.
+        If scikit-learn cannot represent the machine, for instance a mirror head.
     """
+    model = compressed_model(model)
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return Pipeline([*model.steps[:-1], (name, to_sklearn(last, sparse=sparse))])
@@ -77,7 +79,7 @@ def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
 
 
 def _sorted(machine: KernelMachine, notes: Notes) -> KernelMachine:
-    """The machine with its pairs in the order of the sorted classes, which is that of scikit-learn."""
+    """The machine with its pairs in the order of the sorted classes, as in scikit-learn."""
     answer, head = machine.answer, machine.head
     if not isinstance(answer, Classes) or answer.order == tuple(range(answer.n_classes)):
         return machine
@@ -86,7 +88,7 @@ def _sorted(machine: KernelMachine, notes: Notes) -> KernelMachine:
         return replace(machine, answer=in_order)
     if answer.n_classes > 2 and not answer.break_ties:
         notes.changes.append(
-            f"Votes that tie go to the first of the sorted classes, as in scikit-learn; the machine has them go to the "
+            f"Ties of votes go to the first of the sorted classes, as in scikit-learn. In the machine they go to the "
             f"first of {answer.labels[list(answer.order)].tolist()}."
         )
     shared = head.pairs() if isinstance(head, PairwiseHead) else head
@@ -107,12 +109,12 @@ def _estimator(machine: KernelMachine, sparse: bool | None) -> Any:
         blocks, n_rows = list(head.blocks), answer.n_classes
     elif head.n_scores > 1:
         raise UnsupportedExportError(
-            f"scikit-learn's SVR has one value, and this machine has {head.n_scores}. Export machines of one value "
-            f"each, or to a format that has several, such as 'c' or 'onnx'."
+            f"scikit-learn's SVR predicts one value, and this machine predicts {head.n_scores}. Export it to a format "
+            f"that supports several values, such as 'c' or 'onnx'."
         )
     else:
         made = (OneClassSVM if isinstance(answer, Inlier) else SVR)(**_kernel(machine))
-        blocks, n_rows = [machine.n_vectors] * 2, 1  # as scikit-learn has it
+        blocks, n_rows = [machine.n_vectors] * 2, 1  # as in scikit-learn
     wanted = is_sparse(machine.points) if sparse is None else bool(sparse)
     start = sp.csr_array((n_rows, machine.points.shape[1])) if wanted else np.zeros((n_rows, machine.points.shape[1]))
     made.fit(start, np.arange(n_rows))
@@ -132,7 +134,7 @@ def _estimator(machine: KernelMachine, sparse: bool | None) -> Any:
 
 
 def _kernel(machine: KernelMachine) -> dict[str, Any]:
-    """The kernel as parameters; scikit-learn's SVC has no laplacian kernel of its own, but takes a function."""
+    """The kernel parameters of the SVM. scikit-learn's SVC has no laplacian kernel, but accepts a function."""
     kernel = machine.kernel
     if kernel.name == "laplacian":
         return {"kernel": partial(laplacian_kernel, gamma=kernel.gamma)}
@@ -144,7 +146,7 @@ def _set_vectors(made: Any, points: Any) -> None:
     made.support_ = np.arange(m, dtype=np.int32)
     made.shape_fit_ = points.shape
     made.n_features_in_ = points.shape[1]
-    if callable(made.kernel):  # it asks the function for the kernel values of all that it was fitted on
+    if callable(made.kernel):  # scikit-learn calls the function with all training samples
         made._BaseLibSVM__Xfit = _csr(points, sp.csr_array) if is_sparse(points) else np.array(points)
         made.support_vectors_ = np.empty((0, 0))
     elif made._sparse:
@@ -154,14 +156,14 @@ def _set_vectors(made: Any, points: Any) -> None:
 
 
 def _csr(points: Any, kind: Any) -> Any:
-    """A CSR copy with the indices of 32 bits that scikit-learn's loops want."""
+    """A CSR copy with the 32-bit indices that scikit-learn needs."""
     rows = sp.csr_array(points)
     parts = rows.data.copy(), rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return kind(parts, shape=rows.shape)
 
 
 def _set_coefficients(made: Any, coef: FloatArray, intercept: FloatArray, two_classes: bool) -> None:
-    """Coefficients (q, m) and intercepts, in LIBSVM's signs, as scikit-learn keeps and shows them."""
+    """Set coefficients (q, m) and intercepts, given with LIBSVM's signs, in the private and public attributes."""
     sign = -1.0 if two_classes else 1.0
     made._intercept_, made.intercept_ = intercept.copy(), sign * intercept
     made._dual_coef_, made.dual_coef_ = (
@@ -171,14 +173,16 @@ def _set_coefficients(made: Any, coef: FloatArray, intercept: FloatArray, two_cl
 
 
 def _every_entry(values: FloatArray, kind: Any) -> Any:
-    """A CSR matrix that stores its zeros too: scikit-learn hands its data to C as if they were dense."""
+    """A CSR matrix that also stores zeros, because scikit-learn passes its data to C as a dense array."""
     q, m = values.shape
     return kind((values.ravel(), np.tile(np.arange(m), q), np.arange(0, q * m + 1, m) if m else [0] * (q + 1)), (q, m))
 
 
 def _set_probabilities(made: Any, calibration: PairwiseSigmoid) -> None:
     if "probability" not in made.get_params():
-        warnings.warn("Probabilities are left out: the SVC of this scikit-learn has none.", UserWarning, stacklevel=4)
+        warnings.warn(
+            "Probabilities are left out: the SVC of this scikit-learn version has none.", UserWarning, stacklevel=4
+        )
         return
     made.probability = True
     made._effective_probability = True
@@ -186,7 +190,7 @@ def _set_probabilities(made: Any, calibration: PairwiseSigmoid) -> None:
 
 
 def _transformers(given: InputMap) -> list[tuple[str, Any]]:
-    """Fitted steps that do what the input map does."""
+    """Fitted transformers that are equivalent to the input map."""
     if given.is_diagonal and (given.scale != 0).all():
         return [("scale", _standard(given.shift - given.offset / given.scale, 1.0 / given.scale))]
     if given.is_diagonal:
@@ -208,7 +212,7 @@ def _standard(mean: FloatArray, scale: FloatArray | None) -> StandardScaler:
 
 
 def _min_max(given: InputMap) -> MinMaxScaler:
-    """x s + (c − s a): also where s is zero, which a StandardScaler cannot divide by."""
+    """The map x s + (c − s a) as a MinMaxScaler; a StandardScaler cannot have a scale s of zero."""
     made = MinMaxScaler().fit(np.zeros((1, given.n_features_in)))
     made.scale_, made.min_ = given.scale.copy(), given.offset - given.scale * given.shift
     width = np.divide(1.0, given.scale, out=np.zeros_like(given.scale), where=given.scale != 0)

@@ -1,7 +1,7 @@
-"""Importers: fitted models of others, as machines.
+"""Importers turn fitted models of other packages into machines, with one file per family of models.
 
-One file per family. A model's class is looked up by name along its bases, so that subclasses and scikit-learn-intelex's
-twins are found, and scikit-learn itself is not imported for a model that is not its.
+The importer is chosen by the names of a model's class and its bases. This also finds subclasses and the classes of
+scikit-learn-intelex, and does not import scikit-learn for other models.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from slimsvm._unwrap import compressed_model
 from slimsvm.exceptions import UnsupportedModelError
-from slimsvm.importers.base import Imported, Request, name_of
-from slimsvm.importers.libsvm import read_libsvm
+from slimsvm.importers.base import Imported, ImportRequest, name_of
+from slimsvm.importers.libsvm import read_libsvm_machine
 from slimsvm.importers.linear import import_linear_classifier, import_linear_one_class, import_linear_regressor
 from slimsvm.importers.meta import import_calibrated, import_frozen, import_search
 from slimsvm.importers.multiclass import import_one_vs_one, import_one_vs_rest
@@ -21,9 +22,9 @@ from slimsvm.importers.ridge import import_kernel_ridge
 from slimsvm.importers.svm import import_classifier, import_one_class, import_regressor
 from slimsvm.machine import KernelMachine
 
-__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm"]
+__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine"]
 
-IMPORTERS: dict[str, Callable[[Any, Request], Imported]] = {
+IMPORTERS: dict[str, Callable[[Any, ImportRequest], Imported]] = {
     "SVC": import_classifier,
     "NuSVC": import_classifier,
     "SVR": import_regressor,
@@ -49,28 +50,28 @@ ACCEPTED = (
 )
 
 
-def import_model(model: Any, *, fold: bool = False, n_features: int | None = None) -> Imported:
-    """A fitted model, or the path of a LIBSVM model file, as a machine that gives the same answers.
+def import_model(model: Any, *, fuse: bool = False) -> Imported:
+    """The machine that makes the same predictions as a fitted model or a LIBSVM model file, and the steps before it.
 
     Parameters
     ----------
-    model : one of those that the error for any other lists.
-    fold : whether the affine steps before the machine become its input map.
-    n_features : of a LIBSVM model file, the width of the data; the largest index in the file if left out.
+    model : a fitted model or the path of a LIBSVM model file; the error for other models lists all kinds.
+    fuse : whether the affine steps directly before the model become the machine's input map.
     """
     if isinstance(model, str | os.PathLike):
-        return Imported(read_libsvm(model, n_features=n_features))
-    if n_features is not None:
-        raise ValueError(f"n_features belongs to LIBSVM model files; {name_of(model)} knows its own. Leave it out.")
-    return _convert(model, Request(_convert, fold=bool(fold)))
+        return Imported(read_libsvm_machine(model))
+    return _convert(model, ImportRequest(_convert, fuse=bool(fuse)))
 
 
-def _convert(model: Any, request: Request) -> Imported:
+def _convert(model: Any, request: ImportRequest) -> Imported:
     if not isinstance(model, type):
         for cls in type(model).__mro__:
             importer = IMPORTERS.get(cls.__name__)
             if importer is not None and cls.__module__.split(".")[0] in PACKAGES:
                 return importer(model, request)
+        compressed = compressed_model(model)
+        if compressed is not model:
+            return request.inner(compressed)
         for machine in (model, getattr(model, "machine", None), getattr(model, "machine_", None)):
             if isinstance(machine, KernelMachine):
                 return Imported(machine)
@@ -78,4 +79,4 @@ def _convert(model: Any, request: Request) -> Imported:
 
 
 def _described(model: Any) -> str:
-    return f"the class {model.__name__}, not an object of it" if isinstance(model, type) else name_of(model)
+    return f"the class {model.__name__} instead of an instance" if isinstance(model, type) else name_of(model)

@@ -1,4 +1,4 @@
-"""Transformers of scikit-learn that are affine, as input maps x → A (x − a) + c."""
+"""scikit-learn's affine transformers, as input maps x → A (x − a) + c."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from slimsvm.input_map import InputMap
 
 
 def is_identity(step: Any) -> bool:
-    """Whether a Pipeline's step does nothing."""
+    """Whether a step of a Pipeline does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def affine_map(step: Any) -> InputMap | None:
-    """The map of a fitted transformer, or None where it is not known to be affine."""
+    """The input map of a fitted transformer, or None if it is not known to be affine."""
     if is_exactly(step, "FrozenEstimator"):
         step = step.estimator
     for name, make in AFFINE.items():
@@ -34,7 +34,7 @@ def _width(step: Any) -> int:
 
 
 def _divided(step: Any, centre: str | None, divides: bool) -> InputMap:
-    """(x − centre) / scale_."""
+    """The map (x − centre) / scale_."""
     d = _width(step)
     shift = np.zeros(d) if centre is None else checks.numbers(step, centre, (d,))
     scale = checks.numbers(step, "scale_", (d,)) if divides else np.ones(d)
@@ -67,11 +67,11 @@ def _components(step: Any) -> FloatArray:
 
 
 def _pca(step: Any) -> InputMap:
-    """components_ (x − mean_), divided by the standard deviations where it whitens."""
+    """The map components_ (x − mean_), divided by the standard deviations if `whiten` is set."""
     A = _components(step)
     if step.whiten:
         deviation = np.sqrt(checks.numbers(step, "explained_variance_", (len(A),)))
-        # scikit-learn's bound, in the precision that it was fitted in.
+        # scikit-learn's own bound, in the precision of the fit.
         A = A / np.maximum(deviation, np.finfo(step.explained_variance_.dtype).eps)[:, None]
     return InputMap(checks.numbers(step, "mean_", (A.shape[1],)), A)
 

@@ -1,4 +1,4 @@
-"""What importers share: the result, and the request that an importer passes on to the models inside its model."""
+"""The result of an importer, and the request that it passes on to the importers of inner models."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.machine import KernelMachine
 
-DEEPEST = 16  # models inside models; a model that holds itself would never end
+DEEPEST = 16  # most levels of models inside models; a model that contains itself would never end
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A model as a machine, and what must run before it.
+    """An imported model: a machine and the transformers before it.
 
     Parameters
     ----------
     machine : the machine.
-    steps : (name, fitted transformer) pairs that stay in front of the machine, in order.
-    name : of the Pipeline's step that the machine replaces; empty where there was no Pipeline.
+    steps : (name, fitted transformer) pairs that stay before the machine, in order.
+    name : the name of the Pipeline step that the machine replaces; empty if there is no Pipeline.
     """
 
     machine: KernelMachine
@@ -29,34 +29,34 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What an importer knows besides the model.
+class ImportRequest:
+    """The options of an import, passed from a model to the models inside it.
 
     Parameters
     ----------
-    convert : the importer of any model; `inner` asks it for a model inside the model.
-    fold : whether affine steps of a Pipeline become the machine's input map.
-    linear : whether a plain linear model is welcome, because its features are kernel values.
-    depth : how many models this one lies inside of.
+    convert : imports any model; `inner` calls it for a model inside the current one.
+    fuse : whether affine steps of a Pipeline become the machine's input map.
+    linear : whether linear models are accepted, because their features are kernel values.
+    depth : the number of models around this one.
     """
 
-    convert: Callable[[Any, Request], Imported]
-    fold: bool = False
+    convert: Callable[[Any, ImportRequest], Imported]
+    fuse: bool = False
     linear: bool = False
     depth: int = 0
 
     def inner(self, model: Any, **changes: Any) -> Imported:
-        """Import a model that lies inside the one at hand."""
+        """The imported model, for a model inside the current one."""
         if self.depth >= DEEPEST:
-            raise UnsupportedModelError(f"More than {DEEPEST} models lie inside each other. Pass the innermost one.")
+            raise UnsupportedModelError(f"More than {DEEPEST} models are nested inside each other. Pass the inner one.")
         return self.convert(model, replace(self, depth=self.depth + 1, **changes))
 
 
 def name_of(model: Any) -> str:
-    """The name of a model's class, as messages call it."""
+    """The name of a model's class, for error messages."""
     return type(model).__name__
 
 
 def is_exactly(model: Any, name: str) -> bool:
-    """Whether the model is of scikit-learn's class of that name, and not of a subclass, which may do otherwise."""
+    """Whether the model's class is scikit-learn's class of that name. A subclass may behave differently."""
     return name_of(model) == name and type(model).__module__.split(".")[0] == "sklearn"

@@ -1,7 +1,7 @@
-"""Reading a fitted model's attributes: nothing in them is believed before it is checked.
+"""Checked reading of a fitted model's attributes.
 
-Models come out of pickles and out of the hands of people who set attributes. scikit-learn hands them to C unchecked;
-here each wrong shape, type or number ends in a sentence.
+Models may come from pickles, and users may set their attributes. scikit-learn passes them to C code unchecked. Here
+every wrong shape, type or number raises an error.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from slimsvm._record import FloatArray, is_sparse
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers.base import name_of
 from slimsvm.kernels import ALIASES, KERNELS, Kernel, make_kernel
+from slimsvm.sparse_parts import check_sparse
 
-SPARSE_BELOW = 1 / 16  # CSR points with fewer stored values than this share are kept so
+SPARSE_BELOW = 1 / 16  # points stay CSR below this share of stored values, and are made dense above
 REMEDY = "The model was altered after it was fitted: fit it again."
 
 
 def require_fitted(model: Any) -> None:
     """Raise scikit-learn's NotFittedError for a model that has not been fitted."""
-    # scikit-learn takes seconds to import, and LIBSVM files are read without it.
+    # Imported here because it takes seconds, and reading LIBSVM files does not need it.
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
 
 
 def attribute(model: Any, *names: str) -> Any:
-    """The first of the attributes that the model has."""
+    """The first of the named attributes that the model has."""
     for name in names:
         try:
             value = getattr(model, name)
@@ -51,7 +52,7 @@ def number(model: Any, *names: str) -> float:
 
 
 def numbers(model: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
-    """An attribute that is an array of finite numbers of the given shape, dense."""
+    """An attribute that is an array of finite numbers of the given shape, as a dense array."""
     value, found = attribute(model, name), shape_of(model, name)
     if found != shape:
         raise ValueError(f"{name} of {name_of(model)} must be {shape}. Got {found}. {REMEDY}")
@@ -67,7 +68,7 @@ def shape_of(model: Any, name: str) -> tuple[int, ...]:
 
 
 def one_or_more(model: Any, name: str, n: int) -> FloatArray:
-    """An attribute that is n numbers, or one number that stands for all n: (n,)."""
+    """An attribute that is n numbers, or one number that is repeated n times, (n,)."""
     array = _finite(model, name, np.atleast_1d(_plain(model, name, attribute(model, name))))
     if array.shape not in ((1,), (n,)):
         raise ValueError(f"{name} of {name_of(model)} must be one number or ({n},). Got {array.shape}. {REMEDY}")
@@ -75,7 +76,7 @@ def one_or_more(model: Any, name: str, n: int) -> FloatArray:
 
 
 def matrix(model: Any, name: str) -> Any:
-    """An attribute that is a finite matrix (m, d), m ≥ 0, d ≥ 1: dense, or CSR where it is sparse and thin."""
+    """An attribute that is a finite matrix (m, d) with d ≥ 1: dense, or CSR if it stores few values."""
     value: Any = attribute(model, name)
     n_features = getattr(model, "n_features_in_", None)
     value = _csr(model, name, value) if is_sparse(value) else _plain(model, name, value)
@@ -89,7 +90,7 @@ def matrix(model: Any, name: str) -> Any:
 
 
 def compact(points: Any) -> Any:
-    """CSR points as they are where they are thin, else dense."""
+    """CSR points, unchanged if they store few values, else dense."""
     m, d = points.shape
     return points if points.nnz < SPARSE_BELOW * m * d else points.toarray()
 
@@ -100,7 +101,7 @@ def labels(model: Any, name: str = "classes_") -> NDArray[Any]:
     strings = value.dtype.kind == "O" and all(isinstance(label, str) for label in value.flat)
     if value.ndim != 1 or len(value) < 2 or not (strings or value.dtype.kind in "biufU"):
         raise ValueError(
-            f"{name} of {name_of(model)} must be a vector of two or more numbers or strings. "
+            f"{name} of {name_of(model)} must be a vector of at least two numbers or strings. "
             f"Got {value.dtype} {value.shape}. {REMEDY}"
         )
     if not (value[:-1] < value[1:]).all():
@@ -109,17 +110,17 @@ def labels(model: Any, name: str = "classes_") -> NDArray[Any]:
 
 
 def feature_names(model: Any) -> tuple[str, ...] | None:
-    """The names of the columns that the model was fitted on, if they had names."""
+    """The names of the columns that the model was fitted on, or None."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else tuple(str(name) for name in np.ravel(names))
 
 
 def kernel(model: Any, name: Any, *, gamma: float, coef0: Any, degree: Any) -> Kernel:
-    """The kernel that a model names, or the reason why it cannot be imported."""
+    """The kernel of a model; UnsupportedModelError if it is not known."""
     if callable(name) or name == "precomputed":
         found = "a callable" if callable(name) else "'precomputed'"
         raise UnsupportedModelError(
-            f"kernel of {name_of(model)} is {found}, and the machine must be able to compute its kernel from vectors. "
+            f"kernel of {name_of(model)} is {found}, and a machine must be able to compute its kernel from vectors. "
             f"Fit the model with one of {', '.join(map(repr, KERNELS))}."
         )
     if not isinstance(name, str) or ALIASES.get(name, name) not in KERNELS:
@@ -133,7 +134,7 @@ def kernel(model: Any, name: Any, *, gamma: float, coef0: Any, degree: Any) -> K
 
 
 def _plain(model: Any, name: str, value: Any) -> NDArray[Any]:
-    """An ndarray of integers or floats; anything else, also an array of objects, is refused."""
+    """The value as an ndarray of integers or floats; ValueError for anything else."""
     try:
         array = np.asarray(value)
     except ValueError:
@@ -144,13 +145,15 @@ def _plain(model: Any, name: str, value: Any) -> NDArray[Any]:
 
 
 def _csr(model: Any, name: str, value: Any) -> Any:
-    """A sparse matrix as CSR, its inner arrays checked."""
+    """A sparse matrix as CSR, after a check of its index arrays."""
     try:
+        check_sparse(value, name, vector=True)
         if value.format != "csr":
             value = sparse.csr_array(value)
         value.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"{name} of {name_of(model)} is a broken sparse matrix: {error}. {REMEDY}") from error
+        reason = str(error).removesuffix(".")
+        raise ValueError(f"{name} of {name_of(model)} cannot be read: {reason}. {REMEDY}") from error
     if value.dtype.kind not in "fiu":
         raise ValueError(f"{name} of {name_of(model)} must hold real numbers. Got {value.dtype}. {REMEDY}")
     return value

@@ -1,8 +1,8 @@
-"""LIBSVM's text model files, of every svm_type and kernel_type but precomputed.
+"""LIBSVM's text model files, of every svm_type and every kernel_type except precomputed.
 
-LIBSVM's score of a pair is Σ coef k − rho, positive for the class that its `label` line has first. Of a regression
-file, `probA` (the width of its noise) is dropped, and so are the density marks of a one-class file: they are not part
-of the answer.
+LIBSVM's score of a pair of classes is Σ coef k − rho, positive for the class that comes first in the `label` line.
+`probA` of a regression (the width of its noise) and the density marks of a one-class model are dropped, because they do
+not affect predictions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slimsvm.importers.libsvm_text import LARGEST_INDEX, ModelText, parse
 from slimsvm.kernels import Kernel, make_kernel
 from slimsvm.machine import KernelMachine
 
-# kernel_type, our name, and the parameters that it needs
+# For each kernel_type: our name, and the parameters that it needs.
 KERNEL_TYPES: dict[str, tuple[str, tuple[str, ...]]] = {
     "linear": ("linear", ()),
     "polynomial": ("poly", ("gamma", "coef0", "degree")),
@@ -42,24 +42,24 @@ SVM_TYPES: dict[str, Callable[[], Answer] | None] = {
     "epsilon_svr": Value,
     "nu_svr": Value,
 }
-DENSE_BYTES = 16  # dense points may take this many times the bytes of the file
+DENSE_BYTES = 16  # dense points take at most this many times the size of the file
 
 
-def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelMachine:
+def read_libsvm_machine(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelMachine:
     """The machine in a LIBSVM model file.
 
     Parameters
     ----------
-    path : of the file.
-    n_features : the width of the data; the largest index in the file if left out.
+    path : the path of the file.
+    n_features : the number of features of the data; default the largest index in the file.
     """
     source = os.fspath(path)
     mode = Path(source).stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for; a folder has its own error
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would block; a folder has its own error
         raise FormatError(f"{source}, line 0: this is not a regular file.")
     data = Path(source).read_bytes()
     if data[8:32].startswith(b'{"__metadata__":{"slimsv'):
-        raise FormatError(f"{source}, line 1: this is a .slim file and no LIBSVM model. Read it with slimsvm.load.")
+        raise FormatError(f"{source}, line 1: this is a .slim file, not a LIBSVM model. Read it with slimsvm.load.")
     text = parse(data, str(source))
     kernel, (head, answer, calibration) = _kernel(text), _meaning(text)
     points = _points(text, _width(text, n_features), len(data))
@@ -73,7 +73,7 @@ def _kernel(text: ModelText) -> Kernel:
     word = text.words["kernel_type"]
     line = text.lines["kernel_type"]
     if word not in KERNEL_TYPES:
-        reason = "its kernel values are not in the file" if word == "precomputed" else "it is unknown"
+        reason = "the file does not contain the kernel" if word == "precomputed" else "it is unknown"
         text.fail(line, f"kernel_type {word!r:.60} cannot be read: {reason}. Known: {', '.join(KERNEL_TYPES)}.")
     name, needs = KERNEL_TYPES[word]
     for key in needs:
@@ -107,14 +107,14 @@ def _classes(text: ModelText) -> tuple[Head, Answer, Calibration | None]:
     if k > 2:
         head = PairwiseHead(coef, intercept, blocks)
         return head, Classes(labels, order), PairwiseSigmoid(*sigmoid) if sigmoid else None
-    # LIBSVM's score speaks for its first label, a machine's for the larger one.
+    # LIBSVM's score is positive for its first label, a machine's for the larger label.
     sign = 1.0 if order == (1, 0) else -1.0
     calibration = Sigmoid(sigmoid[0], sign * sigmoid[1]) if sigmoid else None
     return LinearHead(sign * coef, sign * intercept), Classes(labels, order), calibration
 
 
 def _labels(text: ModelText, k: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """The labels sorted, and the place of each of LIBSVM's labels among them."""
+    """The sorted labels, and the position of each of LIBSVM's labels among them."""
     labels = np.array(_sized(text, "label", k), dtype=np.int64)
     ordered = np.unique(labels)
     if len(ordered) != k:
@@ -125,23 +125,23 @@ def _labels(text: ModelText, k: int) -> tuple[NDArray[np.int64], tuple[int, ...]
 def _blocks(text: ModelText, k: int) -> tuple[int, ...]:
     counts = tuple(int(count) for count in _sized(text, "nr_sv", k))
     if min(counts) < 0 or sum(counts) != text.n_vectors:
-        text.fail(text.lines["nr_sv"], f"nr_sv must be counts that sum to {text.n_vectors}, total_sv.")
+        text.fail(text.lines["nr_sv"], f"nr_sv must be counts that sum to total_sv, {text.n_vectors}.")
     return counts
 
 
 def _sigmoid(text: ModelText, pairs: int) -> tuple[FloatArray, FloatArray] | None:
     keys = [key for key in ("probA", "probB") if key in text.numbers]
     if len(keys) == 1:
-        text.fail(text.lines[keys[0]], "probA and probB come together or not at all.")
+        text.fail(text.lines[keys[0]], "the file must have both probA and probB, or neither.")
     return (_floats(text, "probA", pairs), _floats(text, "probB", pairs)) if keys else None
 
 
 def _sized(text: ModelText, key: str, size: int) -> Any:
-    """The numbers of a key, as many as the number of classes asks for."""
+    """The numbers of a key; fails unless there are `size` of them."""
     if key not in text.numbers:
         text.fail(text.lines["SV"], f"the header ends without {key}.")
     if len(text.numbers[key]) != size:
-        text.fail(text.lines[key], f"{key} must have {size} numbers, by nr_class. Got {len(text.numbers[key])}.")
+        text.fail(text.lines[key], f"{key} must have {size} numbers for this nr_class. Got {len(text.numbers[key])}.")
     return text.numbers[key]
 
 
@@ -166,7 +166,7 @@ def _width(text: ModelText, n_features: int | None) -> int:
 
 
 def _points(text: ModelText, d: int, file_size: int) -> Any:
-    """Dense, or CSR where the vectors are thin or, dense, would take far more than the file."""
+    """The vectors: CSR if they store few values or would be far larger than the file when dense, else dense."""
     parts = [np.frombuffer(memoryview(part), dtype=part.typecode) for part in (text.values, text.indices, text.starts)]
     values, indices, starts = parts
     m = text.n_vectors

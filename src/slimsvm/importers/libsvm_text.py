@@ -1,7 +1,7 @@
-"""The text of a LIBSVM model file, parsed strictly and into flat arrays.
+"""A strict parser for the text of LIBSVM model files.
 
-The file is untrusted. Nothing is allocated because a number in it asks for it: arrays grow with the tokens that are
-there, 8 bytes for each number. Lines are split in pieces, so that one endless line costs no more than many short ones.
+The file is untrusted. Memory grows with the tokens read, 8 bytes for each number, and never with a count that the file
+claims. Lines are split in pieces, so that one very long line takes no more memory than many short ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NoReturn
 from slimsvm.exceptions import FormatError
 
 LARGEST_INDEX = 2**31 - 2
-LONGEST_TOKEN = 512  # LIBSVM writes numbers of up to 24 characters
+LONGEST_TOKEN = 512  # the longest numbers that LIBSVM writes have 24 characters
 PIECE = 1 << 16
 SPACE = re.compile(rb"\s")
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
@@ -29,10 +29,10 @@ SINGLE = (*WORDS, "degree", "gamma", "coef0", "nr_class", "total_sv")
 
 @dataclass
 class ModelText:
-    """What a file says: words and numbers by key, and the lines of its support vectors.
+    """The content of a file: words and numbers by key, and the support vectors.
 
-    `coef` holds the coefficients of all vectors one after another; the features of vector i are `indices` (from 0) and
-    `values` from `starts[i]` to `starts[i + 1]`. `lines` has the line of each key.
+    `coef` holds the coefficients of all vectors one after another. The features of vector i are `indices` (from 0) and
+    `values` from `starts[i]` to `starts[i + 1]`. `lines` has the line number of each key.
     """
 
     source: str
@@ -45,17 +45,17 @@ class ModelText:
     starts: array[int] = field(default_factory=lambda: array("q", [0]))
 
     def fail(self, line: int, reason: str) -> NoReturn:
-        """Refuse the file, with the place and the reason."""
+        """Raise FormatError with the line number and the reason."""
         raise FormatError(f"{self.source}, line {line}: {reason}")
 
     @property
     def n_vectors(self) -> int:
-        """The number of support vectors that are there."""
+        """The number of support vectors read."""
         return len(self.starts) - 1
 
 
 def parse(data: bytes, source: str) -> ModelText:
-    """The content of a file, each token checked, before its numbers are compared with each other."""
+    """The content of a file. Each token is checked; whether the numbers fit together is not."""
     text = ModelText(source)
     lines = _lines(text, data)
     for line, start, end in lines:
@@ -73,7 +73,7 @@ def parse(data: bytes, source: str) -> ModelText:
 
 
 def _lines(text: ModelText, data: bytes) -> Iterator[tuple[int, int, int]]:
-    """(line number, start, end) of each line; the last one must end in a line feed, or it may have been cut off."""
+    """(line number, start, end) of each line. If the last line does not end in a line feed, the file was cut off."""
     start, line = 0, 0
     while start < len(data):
         line += 1
@@ -96,7 +96,7 @@ def _pieces(data: bytes, start: int, end: int) -> Iterator[list[bytes]]:
 
 
 def _header_line(text: ModelText, line: int, data: bytes, start: int, end: int) -> bool:
-    """Take one line of the header; whether it was its last."""
+    """Parse one line of the header, and return whether it was the last one."""
     space = SPACE.search(data, start, end)
     split = space.start() if space else end
     key = data[start : min(split, start + 80)].decode("ascii", "backslashreplace")
@@ -113,7 +113,7 @@ def _header_line(text: ModelText, line: int, data: bytes, start: int, end: int) 
     for tokens in pieces:
         numbers.extend(_integers(text, line, tokens) if key in INTEGERS else _floats(text, line, tokens))  # type: ignore[arg-type]
         if len(numbers) > (0 if key == "SV" else 1) and (key == "SV" or key in SINGLE):
-            text.fail(line, f"{key} is followed by more than it takes.")
+            text.fail(line, f"{key} is followed by too many values.")
     if key in SINGLE and not numbers:
         text.fail(line, f"{key} needs a number.")
     text.numbers[key] = numbers
@@ -121,23 +121,23 @@ def _header_line(text: ModelText, line: int, data: bytes, start: int, end: int) 
 
 
 def _coefficients_per_vector(text: ModelText) -> int:
-    """k − 1, from a header that has said all that is needed to read the vectors."""
+    """k − 1, the number of coefficients per vector; fails if the header lacks a required key."""
     end = text.lines["SV"]
     for key in ("svm_type", "kernel_type", "nr_class", "total_sv", "rho"):
         if key not in text.lines:
             text.fail(end, f"the header ends without {key}.")
     k, total = text.numbers["nr_class"][0], text.numbers["total_sv"][0]
     if k < 2:
-        text.fail(text.lines["nr_class"], f"nr_class must be at least 2, also where there are no classes. Got {k}.")
+        text.fail(text.lines["nr_class"], f"nr_class must be at least 2, also for regression. Got {k}.")
     if total < 0:
         text.fail(text.lines["total_sv"], f"total_sv must be at least 0. Got {total}.")
     return int(k) - 1
 
 
 def _vector_line(text: ModelText, line: int, pieces: Iterator[list[bytes]], width: int) -> None:
-    """Take the line of one vector: `width` coefficients and index:value pairs."""
+    """Parse the line of one vector: `width` coefficients and index:value pairs."""
     if text.n_vectors == text.numbers["total_sv"][0]:
-        text.fail(line, f"there are more than {text.n_vectors} vectors, which total_sv announces.")
+        text.fail(line, f"there are more than {text.n_vectors} vectors, the number in total_sv.")
     missing, last = width, -1
     for tokens in pieces:
         taken = min(missing, len(tokens))
@@ -152,17 +152,17 @@ def _vector_line(text: ModelText, line: int, pieces: Iterator[list[bytes]], widt
 
 
 def _features(text: ModelText, line: int, tokens: list[bytes], last: int) -> int:
-    """Take index:value pairs whose indices rise above `last`; the last index, from 0."""
+    """Parse index:value pairs with increasing indices above `last`, and return the last index, from 0."""
     if not tokens:
         return last
     parts = [token.partition(b":") for token in tokens]
     indices = _integers(text, line, [index for index, _, _ in parts])
     text.values.extend(_floats(text, line, [value for _, _, value in parts]))
     if min(indices) < 1 or max(indices) > LARGEST_INDEX:
-        text.fail(line, f"indices must lie in 1 to {LARGEST_INDEX}. Got {min(indices)} to {max(indices)}.")
+        text.fail(line, f"indices must be from 1 to {LARGEST_INDEX}. Got {min(indices)} to {max(indices)}.")
     places = [index - 1 for index in indices]
     if any(a >= b for a, b in zip([last, *places], places)):  # noqa: B905
-        text.fail(line, "indices must rise along a line.")
+        text.fail(line, "the indices of a vector must be increasing.")
     text.indices.extend(places)
     return places[-1]
 
@@ -189,5 +189,5 @@ def _float(text: ModelText, line: int, token: bytes) -> float:
 
 
 def _shown(token: bytes) -> str:
-    """A token as a message may show it."""
+    """The beginning of a token, quoted for an error message."""
     return repr(token[:40].decode("ascii", "backslashreplace"))

@@ -1,7 +1,7 @@
-"""Linear models of scikit-learn, as machines with a linear kernel and one vector per score.
+"""scikit-learn's linear models, as machines with a linear kernel and one vector per score.
 
-They are welcome where their features are kernel values, behind a Nystroem: alone, a linear model is as small and fast
-as it can be. Meta-estimators around them are read through this form like those around an SVC.
+They are accepted after a Nystroem, where their features are kernel values. Alone, a linear model cannot be made smaller
+or faster. In this form, meta-estimators around them are imported like those around an SVC.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import LinearHead
 from slimsvm.importers import checks
-from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.importers.base import Imported, ImportRequest, name_of
 from slimsvm.kernels import Linear
 from slimsvm.machine import KernelMachine
 
 
-def import_linear_classifier(model: Any, request: Request) -> Imported:
-    """LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier and the like; a score of 0 is the first class."""
-    _require_welcome(model, request)
+def import_linear_classifier(model: Any, request: ImportRequest) -> Imported:
+    """The machine of a LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, …; 0 means the first class."""
+    _require_accepted(model, request)
     binarizer = getattr(model, "_label_binarizer", None)
     if str(getattr(binarizer, "y_type_", "")).startswith("multilabel"):
-        raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine answers with one class.")
+        raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine predicts one class per sample.")
     labels = checks.labels(model)
     k = len(labels)
-    single = k == 2 and len(checks.shape_of(model, "coef_")) == 1  # RidgeClassifier's of two classes
+    single = k == 2 and len(checks.shape_of(model, "coef_")) == 1  # a RidgeClassifier
     weights = _weights(model, None if single else 1 if k == 2 else k)
     answer = Classes(labels, (1, 0) if k == 2 else ())
     intercept = checks.one_or_more(model, "intercept_", len(weights))
     return Imported(_machine(model, weights, intercept, answer, _calibration(model, k)))
 
 
-def import_linear_regressor(model: Any, request: Request) -> Imported:
-    """LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor, LinearSVR and the like."""
-    _require_welcome(model, request)
+def import_linear_regressor(model: Any, request: ImportRequest) -> Imported:
+    """The machine of a LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor, LinearSVR, …"""
+    _require_accepted(model, request)
     shape = checks.shape_of(model, "coef_")
     weights = _weights(model, shape[0] if len(shape) == 2 else None)
-    flat = len(shape) < 2 or is_sparse(model.coef_)  # SGDRegressor's vector is a row once it is made sparse
+    flat = len(shape) < 2 or is_sparse(model.coef_)  # `sparsify` turns the vector of an SGDRegressor into a row
     intercept = checks.one_or_more(model, "intercept_", len(weights))
     return Imported(_machine(model, weights, intercept, Value(flat=flat), None))
 
 
-def import_linear_one_class(model: Any, request: Request) -> Imported:
-    """SGDOneClassSVM."""
-    _require_welcome(model, request)
+def import_linear_one_class(model: Any, request: ImportRequest) -> Imported:
+    """The machine of an SGDOneClassSVM."""
+    _require_accepted(model, request)
     intercept = -checks.one_or_more(model, "offset_", 1)
     return Imported(_machine(model, _weights(model, None), intercept, Inlier(), None))
 
 
-def _require_welcome(model: Any, request: Request) -> None:
+def _require_accepted(model: Any, request: ImportRequest) -> None:
     if not request.linear:
         raise UnsupportedModelError(
             f"{name_of(model)} is a linear model, which has no kernel to make faster. "
-            f"It is accepted as the last step of a Pipeline, behind a Nystroem."
+            f"It is only accepted as the last step of a Pipeline, after a Nystroem."
         )
     checks.require_fitted(model)
 
 
 def _weights(model: Any, n_scores: int | None) -> FloatArray:
-    """coef_ as (q, p); `n_scores` is None where it is a vector (p,)."""
+    """`coef_` as an array (q, p); `n_scores` is None if it is a vector (p,)."""
     p = int(checks.number(model, "n_features_in_"))
     shape = (p,) if n_scores is None else (n_scores, p)
     return checks.numbers(model, "coef_", shape).reshape(-1, p)
@@ -77,7 +77,7 @@ def _machine(
 
 
 def _calibration(model: Any, k: int) -> Calibration | None:
-    """The probabilities of those linear models that have them."""
+    """The calibration of a linear model that has probabilities, else None."""
     names = {cls.__name__ for cls in type(model).__mro__}
     q = 1 if k == 2 else k
     if "LogisticRegression" in names:
@@ -93,7 +93,7 @@ def _calibration(model: Any, k: int) -> Calibration | None:
 
 
 def _logistic(model: Any, k: int, q: int) -> Calibration:
-    """Softmax, or one sigmoid per class where scikit-learn's older `multi_class` says so."""
+    """Softmax, or one sigmoid per class if the older `multi_class` of scikit-learn asks for it."""
     multi_class = getattr(model, "multi_class", "auto")
     by_default = multi_class in ("auto", "deprecated") and (k == 2 or model.solver == "liblinear")
     if multi_class == "ovr" or by_default:

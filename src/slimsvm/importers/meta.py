@@ -1,4 +1,4 @@
-"""scikit-learn's models around a model: searches, FrozenEstimator and CalibratedClassifierCV."""
+"""scikit-learn's meta-estimators: searches, FrozenEstimator and CalibratedClassifierCV."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from slimsvm.answers import Classes
 from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import checks
-from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.importers.base import Imported, ImportRequest, name_of
 from slimsvm.machine import KernelMachine
 
 
-def import_search(model: Any, request: Request) -> Imported:
-    """GridSearchCV, RandomizedSearchCV and the halving ones: the best model, fitted on all the data."""
+def import_search(model: Any, request: ImportRequest) -> Imported:
+    """The best model of a GridSearchCV, RandomizedSearchCV or halving search, refitted on all the data."""
     checks.require_fitted(model)
     if not hasattr(model, "best_estimator_"):
         raise UnsupportedModelError(
-            f"{name_of(model)} has no best_estimator_, because it was run with refit=False. Run it with refit=True, "
-            f"or pass the fitted model itself."
+            f"{name_of(model)} has no best_estimator_, because it was fitted with refit=False. Fit it with refit=True, "
+            f"or pass a fitted model."
         )
     return request.inner(model.best_estimator_)
 
 
-def import_frozen(model: Any, request: Request) -> Imported:
-    """FrozenEstimator: the model inside."""
+def import_frozen(model: Any, request: ImportRequest) -> Imported:
+    """The model inside a FrozenEstimator."""
     return request.inner(checks.attribute(model, "estimator"))
 
 
-def import_calibrated(model: Any, request: Request) -> Imported:
-    """CalibratedClassifierCV with one calibrated classifier, whose probabilities decide the class."""
+def import_calibrated(model: Any, request: ImportRequest) -> Imported:
+    """A CalibratedClassifierCV with a single calibrated classifier; its probabilities decide the class."""
     checks.require_fitted(model)
     members = checks.attribute(model, "calibrated_classifiers_")
     if not isinstance(members, list) or len(members) != 1:
         raise UnsupportedModelError(
-            f"{name_of(model)} averages the probabilities of {np.size(members)} machines, each with its own vectors. "
-            f"Fit it with ensemble=False, which gives one machine."
+            f"{name_of(model)} averages the probabilities of {np.size(members)} models, each with its own vectors. "
+            f"Fit it with ensemble=False, which trains a single model."
         )
     imported = request.inner(checks.attribute(members[0], "estimator"))
     labels = checks.labels(model)
@@ -50,15 +50,15 @@ def import_calibrated(model: Any, request: Request) -> Imported:
 
 
 def _relabelled(model: Any, machine: KernelMachine, labels: Any) -> Classes:
-    """The machine's answer with the model's labels: with method="temperature" the machine may know their places."""
+    """The machine's answer with the model's labels: with method="temperature", the inner labels may be 0, 1, …"""
     answer = machine.answer
     if not isinstance(answer, Classes) or (machine.calibration is not None and machine.calibration.decides):
-        raise UnsupportedModelError(f"{name_of(model)} can be imported around a classifier that has scores.")
+        raise UnsupportedModelError(f"{name_of(model)} can only be imported around a classifier that uses scores.")
     same = np.array_equal(answer.labels, labels) or np.array_equal(answer.labels, np.arange(len(labels)))
     if not same:
         raise UnsupportedModelError(
-            f"{name_of(model)} has {len(labels)} classes and the model inside was fitted on {answer.n_classes} of "
-            f"them, or on others. Fit it on data that hold every class."
+            f"{name_of(model)} has {len(labels)} classes, and the model inside was fitted on {answer.n_classes} of "
+            f"them, or on others. Fit it on data with all classes."
         )
     return replace(answer, labels=labels)
 
@@ -66,8 +66,8 @@ def _relabelled(model: Any, machine: KernelMachine, labels: Any) -> Classes:
 def _calibration(model: Any, member: Any, machine: KernelMachine, k: int) -> Calibration:
     if machine.head.gives_pairs and isinstance(machine.answer, Classes) and machine.answer.shape == "ovo":
         raise UnsupportedModelError(
-            f"{name_of(model)} gives one calibrator per class to the scores of pairs. Fit the SVC inside with "
-            f"decision_function_shape='ovr'."
+            f"{name_of(model)} has one calibrator per class, and the SVC inside has one decision value per pair of "
+            f"classes. Fit the SVC with decision_function_shape='ovr'."
         )
     calibrators = checks.attribute(member, "calibrators")
     method = checks.attribute(member, "method")
@@ -96,7 +96,7 @@ def _isotonic(calibrators: Sequence[Any], k: int) -> Calibration:
 
 
 def _temperature(calibrators: Sequence[Any], k: int) -> Calibration:
-    """softmax(β f); two classes have the logits (−f, f), hence twice the slope."""
+    """P = softmax(β f). The logits of two classes are (−f, f), so their slope is 2 β."""
     beta = checks.attribute(calibrators[0], "beta_")
     slope = float(beta) if np.ndim(beta) == 0 else float("nan")
     return Softmax(slope * (2.0 if k == 2 else 1.0), decides=True)

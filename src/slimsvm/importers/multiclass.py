@@ -1,4 +1,4 @@
-"""scikit-learn's OneVsRestClassifier and OneVsOneClassifier around machines, on shared points."""
+"""scikit-learn's OneVsRestClassifier and OneVsOneClassifier, as one machine whose outputs share points."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
+from slimsvm.arrays import stack_points
 from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import Head, LinearHead, PairwiseHead
 from slimsvm.importers import checks
-from slimsvm.importers.base import Imported, Request, name_of
-from slimsvm.importers.union import merge, stack
+from slimsvm.importers.base import Imported, ImportRequest, name_of
+from slimsvm.importers.union import merge
 from slimsvm.kernels import Kernel, make_kernel
 from slimsvm.machine import KernelMachine
 
 
-def import_one_vs_rest(model: Any, request: Request) -> Imported:
-    """One column of coefficients per class, or a single one for two classes, over the union of the points."""
+def import_one_vs_rest(model: Any, request: ImportRequest) -> Imported:
+    """A machine with one column of coefficients per class, or one for two classes, on the union of all points."""
     checks.require_fitted(model)
     if str(checks.attribute(model, "label_binarizer_").y_type_).startswith("multilabel"):
-        raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine answers with one class.")
+        raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine predicts one class per sample.")
     labels = checks.labels(model)
     members = _members(model, request, 1 if len(labels) == 2 else len(labels))
     answer = Classes(labels, (1, 0) if len(labels) == 2 else ())
@@ -35,7 +36,7 @@ def import_one_vs_rest(model: Any, request: Request) -> Imported:
 def one_vs_rest(
     members: Sequence[KernelMachine], answer: Classes, calibration: Calibration | None = None
 ) -> KernelMachine:
-    """The machine of binary ones of the same kernel family, each for a class against the rest, on shared points."""
+    """One machine from binary one-vs-rest machines with the same kernel parameters except γ, on shared points."""
     points, gammas, places = merge([(machine.points, _gammas(machine)) for machine in members])
     coef = np.zeros((points.shape[0], len(members)))
     for column, (machine, rows) in enumerate(zip(members, places, strict=True)):
@@ -44,25 +45,29 @@ def one_vs_rest(
     return _shared(members, points, gammas, head, answer, calibration)
 
 
-def import_one_vs_one(model: Any, request: Request) -> Imported:
-    """Pairs in LIBSVM's layout: a point with a positive coefficient lies in the block of the pair's second class.
+def import_one_vs_one(model: Any, request: ImportRequest) -> Imported:
+    """A machine with the pairs in LIBSVM's layout.
 
-    The pair's score is the estimator's with the sign turned. scikit-learn decides by the largest "ovr" decision.
+    A point with a positive coefficient is in the block of the pair's second class. The score of a pair has the opposite
+    sign of the estimator's. The class with the largest "ovr" decision is predicted, as in scikit-learn.
     """
     checks.require_fitted(model)
     labels = checks.labels(model)
     k = len(labels)
     if k == 2:
         raise UnsupportedModelError(
-            f"{name_of(model)} with two classes adds its vote to the score, which a machine does not do. "
-            f"Pass the model inside, fitted on the two classes."
+            f"{name_of(model)} with two classes adds a vote to the score, which a machine cannot do. "
+            f"Pass the model inside it."
         )
     pairs = list(combinations(range(k), 2))
     members = _members(model, request, len(pairs))
     if any(machine.calibration is not None and machine.calibration.decides for machine in members):
-        raise UnsupportedModelError(f"{name_of(model)} around calibrated models votes by probabilities, not scores.")
+        raise UnsupportedModelError(
+            f"{name_of(model)} around calibrated models votes by probabilities, which a machine cannot do. "
+            f"Fit it around models without calibration."
+        )
     blocks = [_block(i, pairs, members) for i in range(k)]
-    points, gammas = stack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+    points, gammas = stack_points([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
     intercept = -np.concatenate([machine.head.intercept for machine in members])
     coef = np.vstack([coef for _, _, coef in blocks])
     head = PairwiseHead(coef, intercept, tuple(len(coef) for _, _, coef in blocks))
@@ -73,7 +78,7 @@ def import_one_vs_one(model: Any, request: Request) -> Imported:
 def _block(
     i: int, pairs: list[tuple[int, int]], members: Sequence[KernelMachine]
 ) -> tuple[Any, FloatArray, FloatArray]:
-    """Class i's points, widths and coefficients (m_i, k − 1): its share of every pair that it takes part in."""
+    """The points, widths and coefficients (m_i, k − 1) of class i, from all pairs that contain it."""
     parts, shares = [], []
     for (first, second), machine in zip(pairs, members, strict=True):
         if i not in (first, second):
@@ -89,31 +94,31 @@ def _block(
     return points, gammas, block
 
 
-def _members(model: Any, request: Request, n_members: int) -> list[KernelMachine]:
-    """The machines of the estimators inside: binary, of one kernel family and behind the same input map."""
+def _members(model: Any, request: ImportRequest, n_members: int) -> list[KernelMachine]:
+    """The machines of the estimators inside: binary, with the same input map and kernel parameters except γ."""
     estimators = checks.attribute(model, "estimators_")
     if not isinstance(estimators, list | tuple) or len(estimators) != n_members:
         raise ValueError(f"estimators_ of {name_of(model)} must be {n_members} models. {checks.REMEDY}")
-    imported = [request.inner(estimator, fold=True) for estimator in estimators]
+    imported = [request.inner(estimator, fuse=True) for estimator in estimators]
     members = [one.machine for one in imported]
     for one in imported:
         machine = one.machine
         binary = isinstance(machine.answer, Classes) and isinstance(machine.head, LinearHead)
         if one.steps or not binary or machine.head.n_scores != 1:
             raise UnsupportedModelError(
-                f"{name_of(model)} can be imported around binary machines, with affine transformers before them or "
-                f"none. Put {', '.join(repr(name) for name, _ in one.steps) or 'what is inside'} in front of it."
+                f"{name_of(model)} can only be imported around binary SVMs with no transformers but affine ones. "
+                f"Put {', '.join(repr(name) for name, _ in one.steps) or 'the other transformers'} before it."
             )
         if _family(machine) != _family(members[0]) or machine.input_map != members[0].input_map:
             raise UnsupportedModelError(
-                f"The models inside {name_of(model)} must share kernel, coef0, degree and transformers. "
-                f"Fit them with the same, or put the transformers in front of it."
+                f"The models inside {name_of(model)} must have the same kernel, coef0, degree and transformers. "
+                f"Fit them with the same parameters, and put the transformers before {name_of(model)}."
             )
     return members
 
 
 def _family(machine: KernelMachine) -> tuple[type[Kernel], float, float, int]:
-    """All of a kernel but its width, and the width of the data."""
+    """The kernel of a machine without its γ, and the number of features."""
     return type(machine.kernel), machine.kernel.coef0, machine.kernel.degree, machine.n_features
 
 
@@ -129,7 +134,7 @@ def _shared(
     answer: Classes,
     calibration: Calibration | None,
 ) -> KernelMachine:
-    """The machine of all members, with widths by point only where they differ."""
+    """The machine that combines all members. It has one γ per point only if the members' γ differ."""
     mixed = len(set(gammas.tolist())) > 1
     kernel = members[0].kernel if mixed or not len(gammas) else _with_gamma(members[0].kernel, float(gammas[0]))
     points = checks.compact(points) if is_sparse(points) else points
@@ -149,11 +154,13 @@ def _with_gamma(kernel: Kernel, gamma: float) -> Kernel:
 
 
 def _calibration(model: Any, members: Sequence[KernelMachine]) -> Calibration | None:
-    """The members' calibrations side by side, where all have one; their probabilities are scaled to sum to one."""
+    """One calibration for all members, or None if they have none; its probabilities are scaled to sum to one."""
     own = [machine.calibration for machine in members]
     parts = [_as_sigmoid(part) for part in own if part is not None]
     if len({part.decides for part in parts}) > 1 or 0 < len(parts) < len(members):
-        raise UnsupportedModelError(f"Some models inside {name_of(model)} are calibrated and some are not.")
+        raise UnsupportedModelError(
+            f"Some models inside {name_of(model)} are calibrated and some are not. Fit all of them in the same way."
+        )
     decides = bool(parts) and parts[0].decides
     sigmoids = [part for part in parts if isinstance(part, Sigmoid)]
     steps = [part for part in parts if isinstance(part, Isotonic)]
@@ -164,12 +171,14 @@ def _calibration(model: Any, members: Sequence[KernelMachine]) -> Calibration | 
         x, y = (np.concatenate([getattr(part, name) for part in steps]) for name in "xy")
         return Isotonic(x, y, tuple(part.sizes[0] for part in steps), decides)
     if parts:
-        raise UnsupportedModelError(f"The models inside {name_of(model)} are calibrated in different ways.")
+        raise UnsupportedModelError(
+            f"The models inside {name_of(model)} are calibrated in different ways. Fit all of them in the same way."
+        )
     return None
 
 
 def _as_sigmoid(calibration: Calibration) -> Calibration:
-    """A binary softmax as the sigmoid that it is."""
+    """The calibration, with a binary softmax written as the equivalent sigmoid."""
     if isinstance(calibration, Softmax):
         return Sigmoid(np.array([-calibration.slope]), np.zeros(1), calibration.decides)
     return calibration

@@ -1,7 +1,8 @@
-"""scikit-learn's Nystroem followed by a linear model, folded into one kernel expansion.
+"""scikit-learn's Nystroem followed by a linear model, fused into one kernel expansion.
 
-Nystroem maps x to φ = N k(x) with k(x) = [k(z_1, x), …, k(z_m, x)] and N its `normalization_` (m, m); a linear model
-answers W φ + b. Together W N k(x) + b: one expansion with coef = (W N)ᵀ, which saves the m² of N per sample.
+Nystroem maps x to φ = N k(x) with k(x) = [k(z_1, x), …, k(z_m, x)] and N its `normalization_` (m, m). A linear model
+computes W φ + b. Together they are W N k(x) + b, a kernel expansion with coef = (W N)ᵀ, which saves the m² products
+with N for each sample.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from slimsvm.machine import KernelMachine
 
 
 def is_nystroem(step: Any) -> bool:
-    """Whether a Pipeline's step is a Nystroem; a subclass may transform in its own way."""
+    """Whether a step of a Pipeline is a Nystroem, and not a subclass, which may transform differently."""
     return is_exactly(step, "Nystroem")
 
 
-def can_fold(machine: KernelMachine) -> bool:
-    """Whether the machine is linear in its input, with one linear head."""
+def can_fuse(machine: KernelMachine) -> bool:
+    """Whether the machine has a linear kernel and a linear head."""
     return isinstance(machine.kernel, Linear) and isinstance(machine.head, LinearHead)
 
 
-def fold_nystroem(model: Any, linear: KernelMachine) -> KernelMachine:
-    """The machine that does what `model`, a Nystroem, and then `linear`, a machine that `can_fold`, do."""
+def fuse_nystroem(model: Any, linear: KernelMachine) -> KernelMachine:
+    """One machine for `model`, a Nystroem, followed by `linear`, a machine for which `can_fuse` is true."""
     checks.require_fitted(model)
     points = checks.matrix(model, "components_")
     m = points.shape[0]
@@ -39,8 +40,7 @@ def fold_nystroem(model: Any, linear: KernelMachine) -> KernelMachine:
     weights, intercept = _weights(linear)
     if len(weights) != m:
         raise ValueError(
-            f"components_ of Nystroem must be {len(weights)}, the features of the model behind it. Got {m}. "
-            f"{checks.REMEDY}"
+            f"components_ of Nystroem must be {len(weights)}, the features of the next model. Got {m}. {checks.REMEDY}"
         )
     head = LinearHead(normalization.T @ weights, intercept)
     kernel = pairwise_kernel(model, _parameters(model), points.shape[1])
@@ -49,7 +49,7 @@ def fold_nystroem(model: Any, linear: KernelMachine) -> KernelMachine:
 
 
 def _weights(machine: KernelMachine) -> tuple[FloatArray, FloatArray]:
-    """W (d, q) and b (q,) with scores = x @ W + b, through the input map x → A (x − a) + c where there is one."""
+    """W (d, q) and b (q,) with scores = x @ W + b, including the input map x → A (x − a) + c if there is one."""
     W = np.asarray(machine.points.T @ machine.head.coef)
     intercept = machine.head.intercept
     if machine.input_map is None:
@@ -60,7 +60,7 @@ def _weights(machine: KernelMachine) -> tuple[FloatArray, FloatArray]:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    """Nystroem's own parameters, and `kernel_params` for those that are None."""
+    """The parameters of a Nystroem; those that are None are taken from `kernel_params`."""
     extra = model.kernel_params if isinstance(model.kernel_params, dict) else {}
     own = {key: getattr(model, key) for key in ("gamma", "coef0", "degree")}
     return {key: extra.get(key) if value is None else value for key, value in own.items()}

@@ -1,4 +1,4 @@
-"""scikit-learn's Pipeline: its last step becomes the machine; transformers stay in front or fold into the machine."""
+"""scikit-learn's Pipeline: its last step becomes the machine; transformers stay before it or are fused into it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import checks
 from slimsvm.importers.affine import affine_map, is_identity
-from slimsvm.importers.base import Imported, Request
-from slimsvm.importers.nystroem import can_fold, fold_nystroem, is_nystroem
+from slimsvm.importers.base import Imported, ImportRequest
+from slimsvm.importers.nystroem import can_fuse, fuse_nystroem, is_nystroem
 from slimsvm.machine import KernelMachine
 
 Step = tuple[str, Any]
 
 
-def import_pipeline(model: Any, request: Request) -> Imported:
-    """The last step as a machine.
+def import_pipeline(model: Any, request: ImportRequest) -> Imported:
+    """The last step as a machine, and the steps that stay before it.
 
     A Nystroem before a linear model, with or without affine steps between them, becomes the machine's kernel. With
-    `request.fold`, the affine steps that lie directly before the machine become its input map.
+    `request.fuse`, the affine steps directly before the machine become its input map.
     """
     front: list[Step] = list(model.steps)
     name, last = front.pop()
     if is_identity(last):
-        raise UnsupportedModelError("The Pipeline ends in a transformer. Pass one that ends in a model.")
+        raise UnsupportedModelError("The last step of the Pipeline does nothing. Pass a Pipeline that ends in a model.")
     before = _without_affine(front)
-    behind_nystroem = bool(before) and is_nystroem(before[-1][1])
-    imported = request.inner(last, linear=behind_nystroem)
+    after_nystroem = bool(before) and is_nystroem(before[-1][1])
+    imported = request.inner(last, linear=after_nystroem)
     if imported.steps:
         inside = tuple((f"{name}-{inner}", step) for inner, step in imported.steps)
         return Imported(imported.machine, (*front, *inside), imported.name)
     machine = imported.machine
-    if behind_nystroem and can_fold(machine):
-        machine = fold_nystroem(before[-1][1], _folded(machine, front[len(before) :]))
+    if after_nystroem and can_fuse(machine):
+        machine = fuse_nystroem(before[-1][1], _fused(machine, front[len(before) :]))
         front = before[:-1]
-    if request.fold:
+    if request.fuse:
         kept = _without_affine(front)
-        machine, front = _folded(machine, front[len(kept) :]), kept
+        machine, front = _fused(machine, front[len(kept) :]), kept
     return Imported(machine, tuple(front), name)
 
 
@@ -49,16 +49,16 @@ def _without_affine(steps: list[Step]) -> list[Step]:
     return steps[:end]
 
 
-def _folded(machine: KernelMachine, steps: list[Step]) -> KernelMachine:
-    """The machine with affine steps folded into its input map, the last one first."""
+def _fused(machine: KernelMachine, steps: list[Step]) -> KernelMachine:
+    """The machine with affine steps fused into its input map, the last one first."""
     for name, step in reversed(steps):
         input_map = None if is_identity(step) else affine_map(step)
         if input_map is None:
             continue
         if input_map.n_features_out != machine.n_features:
             raise ValueError(
-                f"Step {name!r} of the Pipeline must give {machine.n_features} features, those of the step behind it. "
-                f"It gives {input_map.n_features_out}. {checks.REMEDY}"
+                f"Step {name!r} of the Pipeline must return {machine.n_features} features, as many as the next step "
+                f"takes. Got {input_map.n_features_out}. {checks.REMEDY}"
             )
         input_map = input_map if machine.input_map is None else input_map.then(machine.input_map)
         machine = replace(machine, input_map=input_map, feature_names=checks.feature_names(step))

@@ -1,4 +1,4 @@
-"""scikit-learn's KernelRidge, and what its pairwise kernels mean by a parameter that was left out."""
+"""scikit-learn's KernelRidge, and the default parameters of its pairwise kernels."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from slimsvm.answers import Value
 from slimsvm.heads import LinearHead
 from slimsvm.importers import checks
-from slimsvm.importers.base import Imported, Request
+from slimsvm.importers.base import Imported, ImportRequest
 from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
 
 
-def import_kernel_ridge(model: Any, request: Request) -> Imported:
-    """f(x) = Σ_j k(x, x_j) dual_coef_j; as many outputs as targets, flat where y was a vector."""
+def import_kernel_ridge(model: Any, request: ImportRequest) -> Imported:
+    """The machine f(x) = Σ_j k(x, x_j) dual_coef_j, with one output per target; flat if y was a vector."""
     checks.require_fitted(model)
     points = checks.matrix(model, "X_fit_")
     given = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
@@ -29,7 +29,7 @@ def import_kernel_ridge(model: Any, request: Request) -> Imported:
 
 
 def pairwise_kernel(model: Any, given: dict[str, Any], n_features: int) -> Kernel:
-    """The kernel of `sklearn.metrics.pairwise`: γ is 1/d, coef0 is 1 and degree is 3 where they are None."""
+    """The kernel of `sklearn.metrics.pairwise`; the defaults are γ = 1/d, coef0 = 1 and degree = 3."""
     default = {"gamma": 1.0 / n_features, "coef0": 1.0, "degree": 3.0}
     values = {key: default[key] if given.get(key) is None else given[key] for key in default}
     return checks.kernel(model, checks.attribute(model, "kernel"), **values)

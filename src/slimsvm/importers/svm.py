@@ -1,7 +1,7 @@
-"""scikit-learn's SVC, NuSVC, SVR, NuSVR and OneClassSVM, which are LIBSVM inside.
+"""scikit-learn's SVC, NuSVC, SVR, NuSVR and OneClassSVM, which use LIBSVM.
 
-LIBSVM's pair (0, 1) of two classes is positive for the first; scikit-learn turns the sign of `dual_coef_` and
-`intercept_` for two classes and keeps LIBSVM's in `_dual_coef_` and `_intercept_`, with which it predicts.
+LIBSVM's score for two classes is positive for the first. scikit-learn shows `dual_coef_` and `intercept_` with the
+opposite sign, and predicts with LIBSVM's own numbers in `_dual_coef_` and `_intercept_`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import Head, LinearHead, PairwiseHead
 from slimsvm.importers import checks
-from slimsvm.importers.base import Imported, Request, name_of
+from slimsvm.importers.base import Imported, ImportRequest, name_of
 from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
 
 
-def import_classifier(model: Any, request: Request) -> Imported:
-    """SVC, NuSVC: a linear head for two classes, LIBSVM's pairs for more."""
+def import_classifier(model: Any, request: ImportRequest) -> Imported:
+    """The machine of an SVC or NuSVC: a linear head for two classes, LIBSVM's pairs for more."""
     checks.require_fitted(model)
     kernel, points = _kernel(model), checks.matrix(model, "support_vectors_")
     labels = checks.labels(model)
@@ -31,17 +31,18 @@ def import_classifier(model: Any, request: Request) -> Imported:
     intercept = _agreed(model, "intercept_", (k * (k - 1) // 2,), turned=k == 2)
     blocks = _blocks(model, k, m)
     head: Head = LinearHead(coef, intercept) if k == 2 else PairwiseHead(coef, intercept, blocks)
-    answer = Classes(labels, (), model.decision_function_shape, bool(model.break_ties))
+    shape, break_ties = checks.attribute(model, "decision_function_shape"), checks.attribute(model, "break_ties")
+    answer = Classes(labels, (), shape, bool(break_ties))
     return Imported(_machine(model, kernel, points, head, answer, _calibration(model, k)))
 
 
-def import_regressor(model: Any, request: Request) -> Imported:
-    """SVR, NuSVR."""
+def import_regressor(model: Any, request: ImportRequest) -> Imported:
+    """The machine of an SVR or NuSVR."""
     return _import_single(model, Value())
 
 
-def import_one_class(model: Any, request: Request) -> Imported:
-    """OneClassSVM: its `offset_` is the head's intercept with the sign turned."""
+def import_one_class(model: Any, request: ImportRequest) -> Imported:
+    """The machine of a OneClassSVM; the head's intercept is `-offset_`."""
     return _import_single(model, Inlier())
 
 
@@ -52,8 +53,9 @@ def _import_single(model: Any, answer: Answer) -> Imported:
     coef = _agreed(model, "dual_coef_", (1, m), turned=False).T
     intercept = _agreed(model, "intercept_", (1,), turned=False)
     counts = np.asarray(checks.attribute(model, "_n_support", "n_support_"))
-    # Without support vectors scikit-learn's sparse fit counts one.
-    if counts.dtype.kind not in "iu" or counts.ndim != 1 or not len(counts) or (m and counts[0] != m):
+    # A fit on sparse data leaves the count uninitialised, and scikit-learn predicts without it.
+    counted = not getattr(model, "_sparse", False)
+    if counts.dtype.kind not in "iu" or counts.ndim != 1 or not len(counts) or (counted and counts[0] != m):
         raise ValueError(f"n_support_ of {name_of(model)} must be [{m}]. Got {counts!r:.80}. {checks.REMEDY}")
     return Imported(_machine(model, kernel, points, LinearHead(coef, intercept), answer, None))
 
@@ -72,17 +74,19 @@ def _kernel(model: Any) -> Kernel:
     gamma = checks.number(model, "_gamma", "gamma")
     if gamma < 0:
         raise ValueError(f"gamma of {name_of(model)} must be at least 0. Got {gamma}. {checks.REMEDY}")
-    return checks.kernel(model, name, gamma=gamma, coef0=model.coef0, degree=model.degree)
+    return checks.kernel(
+        model, name, gamma=gamma, coef0=checks.attribute(model, "coef0"), degree=checks.attribute(model, "degree")
+    )
 
 
 def _agreed(model: Any, name: str, shape: tuple[int, ...], *, turned: bool) -> FloatArray:
-    """The public attribute, which must say the same as the private one that scikit-learn predicts with."""
+    """The public attribute; ValueError if it differs from the private one that scikit-learn predicts with."""
     public = checks.numbers(model, name, shape)
     if hasattr(model, "_" + name):
         private = checks.numbers(model, "_" + name, shape)
         if not np.array_equal(public, -private if turned else private):
             raise ValueError(
-                f"{name} and _{name} of {name_of(model)} disagree, and scikit-learn predicts with the latter. "
+                f"{name} and _{name} of {name_of(model)} differ, and scikit-learn predicts with _{name}. "
                 f"{checks.REMEDY}"
             )
     return public
@@ -99,17 +103,19 @@ def _blocks(model: Any, k: int, m: int) -> tuple[int, ...]:
 
 
 def _calibration(model: Any, k: int) -> Calibration | None:
-    """Platt's sigmoids of a model fitted with `probability=True`; LIBSVM's P = 1/(1 + exp(A f + B)) is of the first."""
+    """Platt's sigmoids of a model fitted with `probability=True`. LIBSVM's P = 1/(1 + exp(A f + B)) is that of the
+    first class.
+    """
     probability = getattr(model, "probability", False)
     if isinstance(probability, str) or not probability:
         return None
     if getattr(model, "clf_prob", None) is not None:
         raise UnsupportedModelError(
-            f"{name_of(model)} is scikit-learn-intelex's with probability=True, whose probabilities come from several "
-            f"other machines. Fit it without, or wrap it in CalibratedClassifierCV(..., ensemble=False)."
+            f"{name_of(model)} is from scikit-learn-intelex, where probability=True trains several other models. "
+            f"Fit it without probability, or wrap it in CalibratedClassifierCV(..., ensemble=False)."
         )
     private = "_probA" if hasattr(model, "_probA") else "probA_", "_probB" if hasattr(model, "_probB") else "probB_"
     if np.size(checks.attribute(model, private[0])) == 0:
-        return None  # `probability` was set after the fit, and scikit-learn has no probabilities either
+        return None  # `probability` was set after the fit, so scikit-learn has no probabilities either
     a, b = (checks.numbers(model, name, (k * (k - 1) // 2,)) for name in private)
     return Sigmoid(a, -b, coupled=True) if k == 2 else PairwiseSigmoid(a, b)

@@ -1,19 +1,19 @@
-"""On what terms a model was trained: C, weights of classes, ε and ν, wherever inside the model they stand."""
+"""The training parameters of a model, C, class_weight, ε and ν, also if it is inside a Pipeline or a wrapper."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from slimsvm._warn import warn_user
 from slimsvm.importers.base import DEEPEST, name_of
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a unit of slack cost in training, `class_weight`, `epsilon` and `nu` as scikit-learn's SVMs have them.
+    """`C`, `class_weight`, `epsilon` and `nu` as in scikit-learn's SVMs; None for parameters that the model lacks.
 
-    None is what the model does not say. Kernel ridge regression is a regression with ε = 0, slack squared and C = 1/2α.
+    Kernel ridge regression is a regression with ε = 0, squared errors and C = 1/(2α).
     """
 
     C: float | None = None
@@ -24,7 +24,7 @@ class Terms:
 
 
 def training_terms(model: Any) -> Terms:
-    """The terms of a model, or of the model inside a Pipeline, a search or a wrapper."""
+    """The training parameters of a model, or of the model inside a Pipeline, a search or a wrapper."""
     wrappers: list[str] = []
     for _ in range(DEEPEST):
         inner = _inside(model)
@@ -32,15 +32,15 @@ def training_terms(model: Any) -> Terms:
             break
         wrappers.append(name_of(model))
         model = inner
-    parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}  # NuSVC has a C that is none
+    parameters = (
+        model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    )  # not the attribute: NuSVC has a C that means nothing
     C, weights = parameters.get("C"), parameters.get("class_weight")
     splitters = [name for name in wrappers if name in ("OneVsRestClassifier", "OneVsOneClassifier")]
     if splitters and weights is not None:
-        warnings.warn(
-            f"class_weight of the models inside {splitters[0]} speaks of its two-class problems and does not enter the "
-            f"refit. Pass sample_weight to weigh classes.",
-            UserWarning,
-            stacklevel=4,
+        warn_user(
+            f"class_weight of the models inside {splitters[0]} belongs to its two-class problems, so the refit ignores "
+            f"it. Pass sample_weight to weight the classes."
         )
         weights = None
     alpha = parameters.get("alpha")
@@ -50,10 +50,10 @@ def training_terms(model: Any) -> Terms:
 
 
 def _inside(model: Any) -> Any:
-    """The model that a wrapper holds, fitted or not: the terms are the same."""
+    """The model inside a wrapper, fitted if possible; None if the model is not a wrapper."""
     if getattr(model, "steps", None):
         return model.steps[-1][1]
-    for name in ("best_estimator_", "estimator"):
+    for name in ("best_estimator_", "estimator_", "estimator"):
         if getattr(model, name, None) is not None:
             return getattr(model, name)
     return None

@@ -1,4 +1,4 @@
-"""Kernels: rbf, laplacian, poly, linear and sigmoid, with scikit-learn's parameters and meaning."""
+"""The kernels rbf, laplacian, poly, linear and sigmoid, as scikit-learn defines them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIASES = {"polynomial": "poly"}
 
 
 def make_kernel(name: str, *, gamma: float = 1.0, coef0: float = 0.0, degree: float = 3.0) -> Kernel:
-    """The kernel called `name`, given those of the parameters that it has."""
+    """The kernel called `name`; parameters that it does not have are ignored."""
     cls = KERNELS.get(ALIASES.get(name, name))
     if cls is None:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {name!r}.")

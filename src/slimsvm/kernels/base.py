@@ -1,9 +1,9 @@
-"""What a kernel is: a scalar profile of one geometric quantity, with its derivative.
+"""The base of all kernels: a kernel is a scalar function of one geometric quantity, the *profile*, with its derivative.
 
     k(x, z) = profile(t),   t = x·z,  ‖x − z‖²  or  ‖x − z‖₁
 
-Gram matrices, diagonals and gradients with respect to points follow from that statement. The width γ may be one
-number or one number per point z_j (`gammas`), which multi-kernel machines need.
+Gram matrices, diagonals and gradients with respect to points follow from the profile. The width γ is one number, or one
+number per point z_j (`gammas`) for machines with several widths.
 
 Symbols: X (n, d), Z (m, d) rows of points; K (n, m) with K_ij = k(x_i, z_j); W (n, m) weights.
 """
@@ -27,7 +27,7 @@ Width = float | NDArray[np.float64]
 
 
 class Kernel(Record):
-    """A kernel function with its parameters, as scikit-learn names and means them."""
+    """A kernel function with scikit-learn's parameters."""
 
     name: ClassVar[str]
     geometry: ClassVar[Geometry]
@@ -35,18 +35,18 @@ class Kernel(Record):
 
     @property
     def definite(self) -> bool:
-        """Whether the kernel is positive semi-definite, and so an inner product in some feature space."""
+        """Whether the kernel is positive semi-definite, that is, an inner product in some feature space."""
         return True
 
     @property
     @abstractmethod
     def gamma(self) -> float:
-        """γ; a kernel without the parameter has a constant in its place, here and below."""
+        """γ. A kernel without one of these three parameters has a constant instead."""
 
     @property
     @abstractmethod
     def coef0(self) -> float:
-        """c₀."""
+        """c₀, the constant that poly and sigmoid kernels add."""
 
     @property
     @abstractmethod
@@ -55,14 +55,14 @@ class Kernel(Record):
 
     @abstractmethod
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
-        """k as a function of t, entry by entry; `gamma` is a number or a row of one per column."""
+        """k as a function of t, entry by entry; `gamma` is one number, or one number per column."""
 
     @abstractmethod
     def derivative(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
         """dk/dt, entry by entry."""
 
     def gram(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[Any]:
-        """K_ij = k(x_i, z_j), (n, m); float32 if X and Z both are, else float64."""
+        """K_ij = k(x_i, z_j), (n, m), in float32 if both X and Z are float32, else in float64."""
         _check_widths(X, Z)
         dtype = _common_dtype(X, Z)
         if _core.available and not is_sparse(X) and not is_sparse(Z):
@@ -74,7 +74,7 @@ class Kernel(Record):
         return self.gram_numpy(X, Z, gammas).astype(dtype, copy=False)
 
     def gram_numpy(self, X: Matrix, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The Gram matrix in plain NumPy and float64: the compiled core's twin."""
+        """The Gram matrix in plain NumPy and float64."""
         return self.profile(self._quantity(X, Z), self.gamma if gammas is None else gammas)
 
     def diagonal(self, X: Matrix, gammas: NDArray[np.float64] | None = None) -> NDArray[Any]:
@@ -83,13 +83,13 @@ class Kernel(Record):
         return self.profile(own, self.gamma if gammas is None else gammas).astype(_common_dtype(X, X), copy=False)
 
     def shortfall(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """1 − k; radial kernels have it to its last digits, also where k is nearly 1."""
+        """1 − k. Radial kernels compute it without cancellation, also if k is nearly 1."""
         return 1.0 - self.profile(t, self.gamma)
 
     def feature_distance(
         self, X: Matrix, Z: Matrix, places: NDArray[np.intp], scale: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """D_is = ‖φ(x_i) − β_s φ(z_places[s])‖, (n, s): the distances in feature space from scaled points.
+        """D_is = ‖φ(x_i) − β_s φ(z_places[s])‖, (n, s): the distances to scaled points in feature space.
 
         d² = k(x, x) − 2β k(x, z) + β² k(z, z); for radial kernels (1 − β)² + 2β (1 − k), which does not cancel near z.
         """
@@ -102,16 +102,16 @@ class Kernel(Record):
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
     def scaled_squares(self, Z: Matrix, places: NDArray[np.intp], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What d² of `feature_distance` has beside what depends on x, (s,)."""
+        """The part of d² in `feature_distance` that does not depend on x, (s,)."""
         return np.asarray((1.0 - scale) ** 2 if self.geometry != "dot" else scale**2 * self.diagonal(Z)[places])
 
     def input_gradient(
         self, X: Matrix, Z: Matrix, W: NDArray[Any], gammas: NDArray[np.float64] | None = None
     ) -> NDArray[Any]:
-        """Row i: Σ_j W_ij ∂k(x_i, z_j)/∂x_i, (n, d), by two matrix products and no n × m × d array.
+        """The gradients Σ_j W_ij ∂k(x_i, z_j)/∂x_i, (n, d), by two matrix products and without an n × m × d array.
 
         With t = x·z the gradient is Σ_j W_ij k′(t_ij) z_j; with t = ‖x − z‖² it is
-        2 Σ_j W_ij k′(t_ij) (x_i − z_j). `gammas`, where given, are the widths of the z_j.
+        2 Σ_j W_ij k′(t_ij) (x_i − z_j). `gammas` are the widths of the z_j.
         """
         self.require_gradient("input_gradient")
         if np.shape(W) != (X.shape[0], Z.shape[0]):
@@ -123,9 +123,9 @@ class Kernel(Record):
     def quantity_of_dots(
         self, dots: NDArray[np.float64], x_norms: NDArray[np.float64], z_norms: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """t_ij from x_i·z_j, ‖x_i‖² and ‖z_j‖², in the place of the first; for loops that hold the others already.
+        """t_ij from x_i·z_j, ‖x_i‖² and ‖z_j‖², computed in place in `dots`; for loops that know the norms already.
 
-        Distances lose digits where points lie far from the origin: centre the data of radial kernels first.
+        Distances lose digits if points are far from the origin: centre the data of radial kernels first.
         """
         self.require_gradient("quantity_of_dots")
         if self.geometry != "dot":
@@ -136,15 +136,15 @@ class Kernel(Record):
         return dots
 
     def value_and_slope(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """k and dk/dt at t, entry by entry."""
+        """The kernel value k(t) and its slope dk/dt, entry by entry."""
         return self.profile(t, self.gamma), self.derivative(t, self.gamma)
 
     def pull(self, X: Matrix, Z: Matrix, S: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Row i: Σ_j S_ij ∂t_ij/∂x_i, (n, d)."""
+        """Σ_j S_ij ∂t_ij/∂x_i for each row i, (n, d)."""
         return self.pull_of(geometry.dense(X), geometry.dense(S @ Z), S.sum(axis=1))
 
     def pull_of(self, X: NDArray[Any], toward: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`pull` of toward = S @ Z and total = Σ_j S_ij: toward if t = x·z, 2 (x total − toward) if t = ‖x − z‖²."""
+        """`pull` from toward = S @ Z and total = Σ_j S_ij: toward if t = x·z, 2 (x total − toward) if t = ‖x − z‖²."""
         if self.geometry == "dot":
             return toward
         return np.asarray(2.0 * (X * total[:, None] - toward))
@@ -152,7 +152,7 @@ class Kernel(Record):
     def balance(
         self, X: NDArray[Any], toward: NDArray[np.float64], total: NDArray[np.float64], own: float
     ) -> NDArray[np.float64]:
-        """Where `pull_of` would equal own · ½∂k(x, x)/∂x with the sums and k′ held: not finite where weights cancel."""
+        """The x at which `pull_of` is own · ½∂k(x, x)/∂x for fixed sums and k′; not finite if the weights cancel."""
         weight = total if self.geometry != "dot" else own * self.derivative(geometry.row_norms(X), self.gamma)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(toward / weight[:, None])
@@ -172,7 +172,7 @@ class Kernel(Record):
         return g * g * apart, h * h * apart, np.zeros(np.broadcast_shapes(h.shape, apart.shape))
 
     def width(self, typical: float) -> float:
-        """The length over which kernel values change: √(1/(2γ)) of a radial kernel, else that of a `typical` ‖x‖²."""
+        """The length over which kernel values change: √(1/(2γ)) if radial, else √typical for a typical ‖x‖²."""
         if self.geometry != "dot":
             typical = min(0.5 / max(self.gamma, 1e-300), 1e12 * typical)
         return float(np.sqrt(typical)) or 1.0
@@ -184,17 +184,17 @@ class Kernel(Record):
         return np.asarray(2.0 * self.derivative(geometry.row_norms(X), self.gamma)[:, None] * X)
 
     def largest_exponent(self, Z: Matrix, gammas: NDArray[np.float64] | None = None) -> float:
-        """The largest γ‖z‖² or γ‖z‖₁ of a radial kernel, without centring; 0 for the others."""
+        """The largest γ‖z‖² or γ‖z‖₁ of a radial kernel, without centring; 0 for dot-product kernels."""
         if self.geometry == "dot":
             return 0.0
         sizes = abs(Z).sum(axis=1) if self.geometry == "manhattan_distance" else geometry.row_norms(Z)
         return float(np.max((self.gamma if gammas is None else gammas) * np.asarray(sizes).ravel(), initial=0.0))
 
     def amplification(self, Z: NDArray[Any], gammas: NDArray[np.float64] | None = None) -> float:
-        """How many roundings of the points' coordinates a kernel value may be off by: |∂k| for a relative change of z.
+        """The factor by which a kernel value magnifies rounding errors of the points' coordinates.
 
-        exp(−γ‖x − z‖²) moves by at most √(2γ/e) ‖δz‖, exp(−γ‖x − z‖₁) by γ‖δz‖₁ and tanh by γ‖x‖‖δz‖, with ‖x‖ about
-        ‖z‖; radial kernels are computed about the mean of the points.
+        If z changes by δz, exp(−γ‖x − z‖²) changes by at most √(2γ/e) ‖δz‖, exp(−γ‖x − z‖₁) by γ‖δz‖₁ and tanh by
+        γ‖x‖‖δz‖, with ‖x‖ about ‖z‖. Radial kernels are computed about the mean of the points.
         """
         gamma = self.gamma if gammas is None else gammas
         if self.geometry == "dot":
@@ -206,19 +206,19 @@ class Kernel(Record):
         return float(np.max(size, initial=0.0))
 
     def require_gradient(self, method: str) -> None:
-        """Refuse, on behalf of `method`, a kernel whose gradient does not exist everywhere."""
+        """Raise ValueError, in the name of `method`, if the gradient of the kernel does not exist everywhere."""
         if not self.differentiable:
             raise ValueError(
-                f"{method} needs a gradient, and the {self.name} kernel has none where a coordinate of x equals that "
-                f"of z. Use a method that selects vectors instead of moving them, or another kernel."
+                f"{method} needs a gradient, and the {self.name} kernel has none at points that share a coordinate. "
+                f"Use a method that selects vectors instead of moving them, or another kernel."
             )
 
     def require_definite(self, method: str) -> None:
-        """Refuse, on behalf of `method`, a kernel that is no inner product."""
+        """Raise ValueError, in the name of `method`, if the kernel is not positive semi-definite."""
         if not self.definite:
             raise ValueError(
-                f"{method} measures distances in feature space, and the {self.name} kernel with these parameters is "
-                f"not positive definite: it has none. Use another kernel or, for a reduced set, solver='select'."
+                f"{method} measures distances in feature space, and the {self.name} kernel with these parameters has "
+                f"none: it is not positive definite. Use another kernel or, for a reduced set, solver='select'."
             )
 
     def _quantity(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
@@ -243,7 +243,7 @@ class WidthKernel(Kernel):
 
 
 def check_parameter(kernel: Kernel, name: str, lowest: float = -np.inf) -> None:
-    """One parameter as a finite float of at least `lowest`, or a sentence that says what is wrong with it."""
+    """Make a parameter a float; ValueError unless it is a finite number of at least `lowest`."""
     value = getattr(kernel, name)
     try:
         number = float(value)

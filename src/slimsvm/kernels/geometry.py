@@ -1,7 +1,7 @@
-"""What kernels are functions of: x·z, ‖x − z‖² and ‖x − z‖₁, for dense and CSR arrays alike.
+"""The quantities that kernels are functions of: x·z, ‖x − z‖² and ‖x − z‖₁, for dense and CSR arrays.
 
-Sparse input is dealt with here and nowhere else in the kernels. Every function takes X (n, d) and Z (m, d), each an
-ndarray or a CSR matrix, and gives a dense (n, m) array of float64.
+This is the only part of the kernels that handles sparse input. Every function takes X (n, d) and Z (m, d), each an
+ndarray or a CSR matrix, and returns a dense float64 array (n, m).
 """
 
 from __future__ import annotations
@@ -14,25 +14,11 @@ from scipy.spatial.distance import cdist
 
 from slimsvm._record import is_sparse
 
-CANCELLED = 1e-3  # below this share of ‖x‖² + ‖z‖², their difference to 2 x·z has lost three digits
-PAIR_VALUES = 2**18  # coordinates of pairs that are computed again at a time
-LARGEST = np.finfo(np.float64).max  # in place of infinity, so that 0 · distance stays 0
+CANCELLED = 1e-3  # below this share of ‖x‖² + ‖z‖², subtracting 2 x·z has lost three digits
+PAIR_VALUES = 2**18  # coordinates of pairs that are recomputed at a time
+LARGEST = np.finfo(np.float64).max  # instead of infinity, so that 0 · distance is 0
 
 Matrix = Any  # an ndarray or a scipy CSR matrix of float32 or float64, two-dimensional
-
-
-def check_csr(X: Any) -> None:
-    """Refuse a CSR matrix whose parts do not fit together: SciPy's loops, and ours, would read beyond them."""
-    indptr, indices, used = X.indptr, X.indices, len(X.indices)
-    if len(indptr) != X.shape[0] + 1 or len(X.data) != used or indptr[0] != 0:
-        raise ValueError(
-            f"X is a damaged CSR matrix: {X.shape[0]} rows, but {len(indptr)} entries in indptr, "
-            f"{used} in indices and {len(X.data)} in data."
-        )
-    if (indptr[1:] < indptr[:-1]).any() or indptr[-1] > used:
-        raise ValueError(f"X is a damaged CSR matrix: indptr must rise from 0 to at most {used}, the stored entries.")
-    if used and (indices.min() < 0 or indices.max() >= X.shape[1]):
-        raise ValueError(f"X is a damaged CSR matrix: its indices must be from 0 to {X.shape[1] - 1}.")
 
 
 def dense(X: Matrix) -> NDArray[Any]:
@@ -54,10 +40,9 @@ def dot(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-    """‖x_i − z_j‖², by ‖x‖² + ‖z‖² − 2 x·z, and by differences where that cancels or overflows.
+    """‖x_i − z_j‖² as ‖x‖² + ‖z‖² − 2 x·z, or from differences if that cancels or overflows.
 
-    Dense data are first centred on the mean of Z, which takes nothing from the distances and much from the
-    cancellation.
+    Dense data are centred on the mean of Z first. This reduces cancellation and does not change the distances.
     """
     if not is_sparse(X) and not is_sparse(Z):
         centre = Z.mean(axis=0, dtype=np.float64) if len(Z) else 0.0
@@ -80,12 +65,12 @@ def squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def _row_values(X: Matrix) -> int:
-    """The values that the fullest row holds."""
+    """The number of values in the fullest row."""
     return int(np.diff(X.indptr).max(initial=0)) if is_sparse(X) else int(X.shape[1])
 
 
 def _paired_squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-    """‖x_i − z_i‖² by differences, row by row."""
+    """‖x_i − z_i‖² for each row, from differences."""
     with np.errstate(over="ignore"):
         difference = X - Z
         if is_sparse(difference):

@@ -13,7 +13,7 @@ from slimsvm.kernels.base import Geometry, Width, WidthKernel
 
 @dataclass(frozen=True, eq=False)
 class Laplacian(WidthKernel):
-    """k(x, z) = exp(−γ‖x − z‖₁); it has no gradient where a coordinate of x equals that of z."""
+    """k(x, z) = exp(−γ‖x − z‖₁). It has no gradient at points that share a coordinate."""
 
     name: ClassVar[str] = "laplacian"
     geometry: ClassVar[Geometry] = "manhattan_distance"

@@ -13,7 +13,7 @@ from slimsvm.kernels.base import Geometry, Kernel, Width
 
 @dataclass(frozen=True, eq=False)
 class Linear(Kernel):
-    """k(x, z) = x·z; it has no width, and γ, where one is asked for, is 1."""
+    """k(x, z) = x·z. Its γ is always 1."""
 
     name: ClassVar[str] = "linear"
     geometry: ClassVar[Geometry] = "dot"

@@ -13,7 +13,7 @@ from slimsvm.kernels.base import Geometry, Kernel, Width, check_parameter
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(Kernel):
-    """k(x, z) = (γ x·z + coef0)^degree; a degree that is not whole needs γ x·z + coef0 ≥ 0 everywhere."""
+    """k(x, z) = (γ x·z + coef0)^degree. A fractional degree needs γ x·z + coef0 ≥ 0 everywhere."""
 
     name: ClassVar[str] = "poly"
     geometry: ClassVar[Geometry] = "dot"
@@ -28,7 +28,7 @@ class Polynomial(Kernel):
 
     @property
     def definite(self) -> bool:
-        """A whole power of γ x·z + c₀ with c₀ ≥ 0 is."""
+        """Whether coef0 ≥ 0 and the degree is a whole number."""
         return self.coef0 >= 0 and float(self.degree).is_integer()
 
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:
@@ -42,5 +42,5 @@ class Polynomial(Kernel):
 
     @staticmethod
     def _exponent(degree: float) -> float:
-        # NumPy takes whole exponents of negative numbers only when they are integers or exact floats; the int is exact.
+        # As an int, a whole exponent is exact, also for negative numbers.
         return int(degree) if float(degree).is_integer() else degree

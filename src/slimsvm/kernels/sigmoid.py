@@ -13,7 +13,7 @@ from slimsvm.kernels.base import Geometry, Kernel, Width, check_parameter
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid(Kernel):
-    """k(x, z) = tanh(γ x·z + coef0); it is not positive definite, as everywhere."""
+    """k(x, z) = tanh(γ x·z + coef0). It is not positive definite."""
 
     name: ClassVar[str] = "sigmoid"
     geometry: ClassVar[Geometry] = "dot"
@@ -27,7 +27,7 @@ class Sigmoid(Kernel):
 
     @property
     def definite(self) -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     def profile(self, t: NDArray[np.float64], gamma: Width) -> NDArray[np.float64]:

@@ -1,10 +1,10 @@
 """Relevance vector machines: few training samples as vectors, chosen by the marginal likelihood of the labels.
 
 The score is f(x) = Σ_j w_j k(z_j, x) + w_0 and P(second class) = 1/(1 + exp(−f(x))). Every weight w_j has a zero-mean
-Gaussian prior with a precision of its own; `optim/relevance.py` maximises the marginal likelihood over the precisions,
-most of which become infinite (Tipping 2001; Tipping & Faul 2003). The bias w_0 is always there and practically free:
-its prior has a fixed standard deviation of 1000. Without it no single column could begin where kernel values are all
-positive and the classes balanced. Several classes: each against the rest.
+Gaussian prior with its own precision; `optim/relevance.py` maximises the marginal likelihood over the precisions, most
+of which become infinite (Tipping 2001; Tipping & Faul 2003). The bias w_0 is always there, with a prior of standard
+deviation 1000. Without it no single column could start if all kernel values are positive and the classes are balanced.
+With several classes, each is trained against the rest.
 """
 
 from __future__ import annotations
@@ -21,45 +21,49 @@ from sklearn.utils import check_random_state
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Classes
+from slimsvm.arrays import distinct_rows, stack_points
 from slimsvm.calibration import Sigmoid
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
-from slimsvm.importers.union import merge
-from slimsvm.methods import training
-from slimsvm.methods.margin import KEPT_VALUES
-from slimsvm.methods.points import Points
-from slimsvm.methods.progress import Progress
+from slimsvm.methods.common import training
+from slimsvm.methods.common.interrupt import keeping_best
+from slimsvm.methods.common.points import Points
+from slimsvm.methods.common.progress import Progress
+from slimsvm.methods.large_margin.objective import KEPT_VALUES
 from slimsvm.optim import calm_blas
-from slimsvm.optim.margin_problem import Features, Held
-from slimsvm.optim.relevance import Fit, Output, maximise_evidence
+from slimsvm.optim.margin_problem import Features, StoredFeatures
+from slimsvm.optim.relevance import Fit, Output, maximise_marginal_likelihood
+from slimsvm.parameters import check_count, check_number
 
 
 class KernelColumns:
-    """k(x_i, z_j) of all samples with the candidates Z (M, p), and a column of ones behind them for the bias.
+    """k(x_i, z_j) of all samples with the candidates Z (M, p), and a last column of ones for the bias.
 
-    They are held where they are few, else made anew at every pass, block by block; so are those of a choice.
+    The columns are stored if they are few, else computed again in every pass, block by block.
     """
 
     def __init__(self, points: Points, Z: Any) -> None:
         self.points, self.Z = points, Z
         self.n_rows, self.n_columns = points.n_points, int(Z.shape[0]) + 1
-        self._all = self._made(np.arange(self.n_columns))
+        self._all = self._columns(np.arange(self.n_columns))
 
     def only(self, chosen: NDArray[np.intp] | None) -> Features:
         """The chosen columns, or all."""
         if chosen is None:
             return self._all
-        return Held(self._all.Phi[:, chosen]) if isinstance(self._all, Held) else self._made(chosen)
+        return (
+            StoredFeatures(self._all.Phi[:, chosen]) if isinstance(self._all, StoredFeatures) else self._columns(chosen)
+        )
 
-    def _made(self, chosen: NDArray[np.intp]) -> Features:
-        made = _Made(self.points, self.Z, chosen)
+    def _columns(self, chosen: NDArray[np.intp]) -> Features:
+        columns = _ComputedColumns(self.points, self.Z, chosen)
         if self.n_rows * len(chosen) > KEPT_VALUES:
-            return made
-        return Held(np.concatenate([Phi for _, Phi in made.blocks()]))
+            return columns
+        return StoredFeatures(np.concatenate([Phi for _, Phi in columns.blocks()]))
 
 
-class _Made:
-    """Columns computed whenever they are asked for; the last one is the bias."""
+class _ComputedColumns:
+    """Columns that are computed in every pass; the last one is the bias."""
 
     basis: FloatArray | None = None
 
@@ -77,41 +81,41 @@ class _Made:
 
 
 class RelevanceVectorClassifier(MachineClassifier):
-    """A kernel machine on few training samples, as many as the marginal likelihood of the labels asks for.
+    """A relevance vector machine: few training samples as vectors, chosen by the marginal likelihood of the labels.
 
-    There is no C and no number of vectors to choose. The kernel may be any: it need not be positive definite.
-    Probabilities come with it: 1/(1 + exp(−score)), with several classes scaled to sum to one.
+    You choose neither C nor a number of vectors. The kernel need not be positive definite. Probabilities are
+    1/(1 + exp(−score)), with several classes scaled to sum to one.
 
     Parameters
     ----------
     kernel, gamma, coef0, degree : as in SVC.
     class_weight : as in SVC; weights of classes and samples multiply the log-likelihood of a sample.
     max_candidates : int, default=2000
-        The samples that may become vectors. Of more than these as many are drawn at random.
+        The number of samples that may become vectors. If there are more samples, so many are drawn at random.
     max_iter : int, default=1000
-        The modes of the weights that are computed for a class, each after a few steps.
+        The largest number of modes of the weights that are computed for a class, each after a few steps.
     tol : float, default=1e-3
-        What a step must add to the log marginal likelihood, in nats.
+        Training ends when no step adds more than this to the log marginal likelihood, in nats.
     random_state : int, RandomState instance or None, default=None
-        Used only where candidates are drawn.
+        Seed for drawing candidates; nothing else is random.
     verbose : int, default=0
-        Whether progress is logged: 1 once a second, 2 everything.
-    n_jobs, precision : as `slimsvm.compress` has them, for predicting.
+        Whether progress is logged: 1 for once a second, 2 for everything.
+    n_jobs, precision : as in the estimators that `slimsvm.compress` returns, for predicting.
 
     Attributes
     ----------
     machine_ : KernelMachine
-    n_vectors_, vectors_, classes_, n_features_in_ : read from it. Vectors of all classes stand side by side, each once.
+    n_vectors_, vectors_, classes_, n_features_in_ : of `machine_`, whose vectors are those of any class, each once.
     log_marginal_likelihood_ : float, in Laplace's approximation, summed over the classes.
-    n_iter_ : int, the modes computed, of all classes together.
+    n_iter_ : int, the number of modes computed, over all classes.
     history_ : list of dict, one per improvement: `step`, `output` (the place of the class against the rest),
         `log_marginal_likelihood` and `n_vectors` of this output.
 
     Notes
     -----
-    With N samples, M candidates and m vectors, a scoring of all candidates costs N·M·m multiplications, and N·M
-    kernel values where these are not held (above 2**24 of them); a mode costs N·m² a Newton iteration. Memory is
-    O(M·m + N) beside at most 2**24 kernel values, or the block at hand.
+    With N samples, M candidates and m vectors, scoring all candidates takes N·M·m multiplications, and N·M kernel
+    values if these are more than 2**24 and therefore not stored. A mode takes N·m² per Newton iteration. Memory is
+    O(M·m + N), and at most 2**24 kernel values.
     """
 
     def __init__(
@@ -149,16 +153,17 @@ class RelevanceVectorClassifier(MachineClassifier):
         Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
         """
         whose = type(self).__name__
-        training.check_positive(self, "tol")
-        training.check_counts(self, "max_candidates", "max_iter")
-        task = training.classification(self, X, y, sample_weight)
+        check_number(self.tol, "tol", whose, above=0)
+        check_count(self.max_candidates, "max_candidates", whose)
+        check_count(self.max_iter, "max_iter", whose)
+        task = training.classification_task(self, X, y, sample_weight)
         columns = KernelColumns(task.points, self._candidates(task.points))
         outputs = [Output((one > 0).astype(np.float64), task.costs, columns.n_columns - 1) for one in task.Y.T]
         self.history_: list[dict[str, Any]] = []
         work = float(columns.n_rows) * columns.n_columns
         with Progress(whose, self.verbose) as progress, calm_blas(work):
 
-            def told(output: int, fit: Fit) -> None:
+            def report(output: int, fit: Fit) -> None:
                 size = int(np.count_nonzero(fit.active < columns.n_columns - 1))
                 self.history_.append(
                     {
@@ -171,15 +176,15 @@ class RelevanceVectorClassifier(MachineClassifier):
                 message = "class %d of %d, log marginal likelihood %.6g, %d vectors"
                 progress.tell(message, output + 1, len(outputs), fit.value, size)
 
-            try:
-                converged = maximise_evidence(
-                    columns, outputs, tolerance=float(self.tol), max_iter=int(self.max_iter), told=told
+            def best() -> Any:
+                begun = all(len(output.fit.active) > 1 for output in outputs)
+                return self._set_fitted(task, columns, outputs) if begun else None
+
+            with keeping_best(best):
+                converged = maximise_marginal_likelihood(
+                    columns, outputs, tolerance=float(self.tol), max_iter=int(self.max_iter), on_best=report
                 )
-            except KeyboardInterrupt:
-                if all(len(output.fit.active) > 1 for output in outputs):
-                    self._take(task, columns, outputs)
-                raise
-        self._take(task, columns, outputs)
+        self._set_fitted(task, columns, outputs)
         if not converged:
             warnings.warn(
                 f"{whose} stopped after {self.max_iter} modes with steps left that gain more than tol={self.tol}. The "
@@ -190,20 +195,24 @@ class RelevanceVectorClassifier(MachineClassifier):
         return self
 
     def _candidates(self, points: Points) -> Any:
-        """Up to `max_candidates` samples, equal ones once."""
+        """Up to `max_candidates` samples, without repetitions."""
         n, most = points.n_points, int(self.max_candidates)
         rng = check_random_state(self.random_state)
         chosen = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-        return merge([(points.X[chosen], np.zeros(len(chosen)))])[0]
+        Z = stack_points([points.X[chosen]])
+        return Z[distinct_rows(Z)[0]]
 
-    def _take(self, task: training.Task, columns: KernelColumns, outputs: list[Output]) -> None:
-        """The machine of all classes: the vectors of any of them, and zero coefficients where they are not in use."""
+    def _set_fitted(
+        self, task: training.ClassificationTask, columns: KernelColumns, outputs: list[Output]
+    ) -> RelevanceVectorClassifier:
+        """The estimator, with the machine of all classes: the vectors of any class, with zeros for the others."""
         W = np.zeros((columns.n_columns, len(outputs)))
         for k, output in enumerate(outputs):
             W[output.fit.active, k] = output.fit.w
         used = np.unique(np.concatenate([output.fit.active for output in outputs]))
         used = used[used < columns.n_columns - 1]
-        machine = training.machine_of(self, task.points, columns.Z[used], W[used], W[-1], Classes(task.classes))
+        machine = training.make_machine(self, task.points, columns.Z[used], W[used], W[-1], Classes(task.classes))
         self.machine_ = replace(machine, calibration=Sigmoid(-np.ones(len(outputs)), np.zeros(len(outputs))))
         self.log_marginal_likelihood_ = float(sum(output.fit.value for output in outputs))
         self.n_iter_ = sum(output.n_iter for output in outputs)
+        return self

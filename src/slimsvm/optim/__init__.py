@@ -1,4 +1,4 @@
-"""Optimisers and solvers. They know no kernels and no machines: arrays and functions in, a `Result` out."""
+"""Optimisers and solvers for arrays and functions. They know nothing about kernels and machines."""
 
 from slimsvm.optim.irprop import irprop
 from slimsvm.optim.lbfgs import lbfgs

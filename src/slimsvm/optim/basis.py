@@ -1,13 +1,13 @@
-"""I_Ψ of several kernels as a factor that grows: features in which the margin is ½‖w‖².
+"""A growing Cholesky factor of I_Ψ for several kernels: features in which the margin term is ½‖w‖².
 
-A machine Σ_k β_k k(c_k, x) on vectors with I_Ψ = blockdiag(δ_j K_j), one block per kernel, has the margin ½βᵀI_Ψβ
+A machine Σ_k β_k k(c_k, x) on vectors with I_Ψ = blockdiag(δ_j K_j), one block per kernel, has the margin term ½βᵀI_Ψβ
 (Parrado-Hernández et al. 2003, eqs. 13 to 17). With the Cholesky factor I_Ψ = LLᵀ, the features φ(x) = L⁻¹k(x) and
-w = Lᵀβ, the machine is w·φ(x) and the margin ½‖w‖². New vectors add rows to L and features to φ, and leave the others
-as they are. The features of the j-th kernel tell how much of k_j(x, x) is left: what vectors to come can add to φ(x).
+w = Lᵀβ, the machine is w·φ(x) and the margin term is ½‖w‖². New vectors add rows to L and features to φ, and do not
+change the others. The features of the j-th kernel show how much of k_j(x, x) future vectors can still add to φ(x).
 
-Kernels that are no inner products have no such factor; L is the identity then, and the machine keeps ½βᵀβ small.
+Kernels that are not positive definite have no such factor. For them L is the identity, and the term is ½βᵀβ.
 
-Symbols: r features, as many as vectors; k new ones; q outputs; samples are columns.
+Symbols: r features, as many as vectors; k new vectors; q outputs; samples are columns.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 FloatArray = NDArray[np.float64]
-DEPENDENT = 1e-9  # of δ k(c, c): a vector with less left of it adds nothing but rounding
+DEPENDENT = 1e-9  # share of δ k(c, c) below which a new vector adds nothing but rounding errors
 
 
 @dataclass
 class Block:
-    """The vectors of one kernel: where their features begin, their weight δ, and L (r_j, r_j)."""
+    """The vectors of one kernel: the start of their features, their weight δ, and L (r_j, r_j)."""
 
     start: int
     delta: float
@@ -32,12 +32,12 @@ class Block:
 
     @property
     def stop(self) -> int:
-        """Where their features end."""
+        """The end of their features."""
         return self.start + len(self.L)
 
 
 class Basis:
-    """A growing factor of I_Ψ. `definite` says whether the kernels are inner products."""
+    """A growing factor of I_Ψ. `definite` says whether the kernels are positive definite."""
 
     def __init__(self, definite: bool = True) -> None:
         self.definite = definite
@@ -45,17 +45,17 @@ class Basis:
 
     @property
     def size(self) -> int:
-        """r."""
+        """r, the number of features."""
         return self.blocks[-1].stop if self.blocks else 0
 
     def begin(self, delta: float = 1.0) -> None:
-        """What comes next belongs to another kernel, whose margin counts δ times."""
+        """Start the block of another kernel, whose margin term has the weight δ."""
         self.blocks.append(Block(self.size, delta))
 
     def extend(self, own: FloatArray, known: FloatArray) -> NDArray[np.intp]:
-        """Take new vectors into the last block, but for those that depend on the others: which were taken, (k,).
+        """Add new vectors to the last block, except those that depend on the others, and return which were added, (k,).
 
-        `own` are the kernel values of the new vectors among each other, `known` (r_j, new) their features in the block.
+        `own` is the Gram matrix of the new vectors, and `known` (r_j, new) are their features in the block.
         """
         block = self.blocks[-1]
         r = len(block.L)
@@ -76,7 +76,7 @@ class Basis:
             block.L = block.L[: size - block.start, : size - block.start]
 
     def features(self, K: FloatArray, known: FloatArray) -> FloatArray:
-        """The features that samples lack, from their kernel values with the last vectors and the features they have.
+        """The missing features of samples, from their kernel values with the last vectors and their known features.
 
         K and the result are (r − a, n), known (a, n).
         """
@@ -91,7 +91,7 @@ class Basis:
         return made
 
     def coefficients(self, w: FloatArray) -> FloatArray:
-        """β (r, q) of w (r, q); of fewer features than there are, those of the first vectors."""
+        """β (r, q) from w (r, q); if w has fewer features, only the coefficients of the first vectors."""
         parts = []
         for block in self.blocks:
             own = w[block.start : block.stop]
@@ -101,7 +101,7 @@ class Basis:
 
 
 def _factor(S: FloatArray, least: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
-    """The Cholesky factor of those rows and columns of S whose pivots are above `least`, and which these are."""
+    """The Cholesky factor of the rows and columns of S with pivots above `least`, and which rows these are."""
     S, kept = S.copy(), []
     L = np.zeros_like(S)
     for i in range(len(S)):

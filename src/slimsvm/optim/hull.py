@@ -2,14 +2,14 @@
 
     minimise  ‖W‖²  over  W = Σ_i α_i y_i X_i,  α ≥ 0,  Σ α_i = 1;     X_i·X_j = H_ij
 
-At every W the margins D_j = y_j W·X_j are kept, so that an update costs one row of H. It is the largest margin of the
-y_i X_i: for all W of the hull min_j D_j ≤ ‖W*‖² ≤ ‖W‖², with equality at the optimum, and the gap ‖W‖² − min_j D_j
-tells how far it is.
+The margins D_j = y_j W·X_j of the current W are kept, so that an update needs only one or two rows of H. The solution
+W* also has the largest margin: min_j D_j ≤ ‖W*‖² ≤ ‖W‖² for all W in the hull, with equality at the optimum. The gap
+‖W‖² − min_j D_j therefore bounds the distance to the optimum.
 
-- "sk", Schlesinger & Kozinec: W ← (1 − λ) W + λ y_l X_l toward the smallest margin l, with the λ ≤ 1 that makes ‖W‖
-  smallest. All other weights shrink and none becomes zero.
-- "mdm", Mitchell, Demyanov & Malozemov: weight goes from the largest margin among α_u > 0 to the smallest one. It costs
-  two rows, and converges much faster.
+- "sk", Schlesinger & Kozinec: W ← (1 − λ) W + λ y_l X_l for the sample l of smallest margin, with the λ ≤ 1 that
+  minimises ‖W‖. All other weights shrink and none becomes zero.
+- "mdm", Mitchell, Demyanov & Malozemov: weight moves from the sample of largest margin among α_u > 0 to the sample of
+  smallest margin. An update needs two rows, but converges much faster.
 
 Symbols: N samples, signs y (N,), weights α (N,), margins D (N,).
 """
@@ -29,26 +29,26 @@ from slimsvm.optim.result import Status
 Algorithm = Literal["sk", "mdm"]
 Vector = NDArray[np.float64]
 
-SLICE_WORK = 2**27  # multiplications between two looks at the clock and at Ctrl-C: a fraction of a second
-REFRESH = 10_000  # updates after which margins are computed anew, against the drift of rounding …
-REFRESH_SHARE = 10  # … unless that would cost more than a tenth of the updates
+SLICE_WORK = 2**27  # multiplications between two checks of the clock and Ctrl-C: a fraction of a second
+REFRESH = 10_000  # updates after which margins are recomputed, because rounding errors add up …
+REFRESH_SHARE = 10  # … unless that would take more than a tenth of the time of the updates
 
 
-class Rows(Protocol):
-    """Rows of H (N, N): `row(i)`, the multiplications that one costs, and the compiled core's own rows, or None."""
+class KernelRows(Protocol):
+    """Rows of H (N, N): `row(i)`, the multiplications per row (`work`), and the rows of the compiled core, or None."""
 
     n: int
     work: int
     native: Any
 
     def row(self, i: int) -> Vector:
-        """H_i·, (N,); not to be written to."""
+        """Row i of H, (N,), which must not be written to."""
         ...
 
 
 @dataclass(frozen=True)
 class NearestPoint:
-    """Weights α (N,), margins D (N,), ‖W‖², the gap ‖W‖² − min D, the updates made, and how it ended."""
+    """Weights α (N,), margins D (N,), ‖W‖², the gap ‖W‖² − min D, the number of updates, and the status."""
 
     alpha: Vector
     margins: Vector
@@ -59,16 +59,16 @@ class NearestPoint:
 
 
 class Hull:
-    """A point of the hull on its way to the nearest one; by the compiled core where the rows are."""
+    """A point of the hull that moves toward the nearest one, in the compiled core if it holds the rows."""
 
-    def __init__(self, rows: Rows, signs: Vector, start: Vector) -> None:
+    def __init__(self, rows: KernelRows, signs: Vector, start: Vector) -> None:
         self.n_iter, self._fresh = 0, 0
         self._n, self._slice = rows.n, max(1, SLICE_WORK // max(1, rows.work))
         native = rows.native is not None
         self._loop = _core.hull(rows.native, signs, start) if native else NumpyLoop(rows, signs, start)
 
     def advance(self, updates: int, tolerance: float, pairs: bool) -> bool:
-        """A slice of at most so many updates; whether there may be more to gain."""
+        """Make at most `updates` updates, in one slice, and return whether more may follow."""
         asked = min(updates, self._slice)
         made = self._loop.run(asked, tolerance, pairs)
         self.n_iter += made
@@ -79,14 +79,14 @@ class Hull:
         return made == asked
 
     def state(self, status: Status = Status.MAX_ITER) -> NearestPoint:
-        """Where it is."""
+        """The current point."""
         alpha, margins = np.empty(self._n), np.empty(self._n)
         self._loop.copy_state(alpha, margins)
         return NearestPoint(alpha, margins, float(self._loop.square), float(self._loop.gap), self.n_iter, status)
 
 
 def nearest_point(
-    rows: Rows,
+    rows: KernelRows,
     signs: Vector,
     start: Vector,
     *,
@@ -95,9 +95,9 @@ def nearest_point(
     max_iter: int = 10_000,
     on_slice: Callable[[Hull], Any] | None = None,
 ) -> NearestPoint:
-    """The nearest point from the weights `start` (N,) on, until the gap is at most `tolerance` of ‖W‖².
+    """The nearest point, from the weights `start` (N,), up to a gap of `tolerance` times ‖W‖².
 
-    `on_slice` is called with the hull several times a second: what a Ctrl-C leaves is its `state()`.
+    `on_slice` is called with the hull several times a second. After Ctrl-C, its `state()` is the result so far.
     """
     hull = Hull(rows, signs, start)
     more = True
@@ -113,9 +113,9 @@ def nearest_point(
 
 
 class NumpyLoop:
-    """The compiled loop's twin, update by update the same."""
+    """The compiled loop in NumPy, with the same updates."""
 
-    def __init__(self, rows: Rows, signs: Vector, alpha: Vector) -> None:
+    def __init__(self, rows: KernelRows, signs: Vector, alpha: Vector) -> None:
         self._rows, self._y = rows, signs
         self._alpha = alpha / alpha.sum()
         self._D, self.square = np.zeros(rows.n), 0.0
@@ -127,7 +127,7 @@ class NumpyLoop:
         return float(self.square - self._D.min())
 
     def run(self, updates: int, tolerance: float, pairs: bool) -> int:
-        """Updates until the gap is at most tolerance · ‖W‖²; how many were made."""
+        """Update until the gap is at most tolerance · ‖W‖², and return the number of updates."""
         for made in range(updates):
             low = int(self._D.argmin())
             if self.square - self._D[low] <= tolerance * self.square:
@@ -167,12 +167,12 @@ class NumpyLoop:
         return True
 
     def refresh(self) -> None:
-        """D and ‖W‖² anew from α."""
+        """Recompute D and ‖W‖² from α."""
         self._D[:] = 0.0
         for i in np.flatnonzero(self._alpha):
             self._D += (self._alpha[i] * self._y[i]) * self._y * self._rows.row(int(i))
         self.square = float(self._alpha @ self._D)
 
     def copy_state(self, alpha: Vector, margins: Vector) -> None:
-        """α and D into the arrays given."""
+        """Copy α and D into the given arrays."""
         alpha[:], margins[:] = self._alpha, self._D

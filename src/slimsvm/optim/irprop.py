@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from slimsvm.optim.result import Objective, OnBest, Result, Status
 
 GROWTH, DECAY = 1.2, 0.5
-LARGEST_STEP, SMALLEST_STEP = 50.0, 1e-6  # no step is made smaller than the second, though it may start so
-REACH = 1e5  # first steps that a step may grow to where that is more than the largest: coordinates have units
+LARGEST_STEP, SMALLEST_STEP = 50.0, 1e-6  # a step never shrinks below the second, but may start there
+REACH = 1e5  # a step may always grow to this many first steps, because the largest step depends on units
 
 
 def irprop(
@@ -25,10 +25,10 @@ def irprop(
     max_iter: int = 1000,
     on_best: OnBest | None = None,
 ) -> Result:
-    """Minimise from `start` until `patience` successive values differ by less than `tolerance`; the best point met.
+    """The best point found from `start`, until `patience` successive values differ by less than `tolerance`.
 
-    A coordinate whose partial derivative keeps its sign goes on with a longer step. One whose derivative changes it
-    takes its last step back if the value rose, and has a shorter step either way.
+    If the partial derivative of a coordinate keeps its sign, the step grows. If it changes its sign, the step shrinks,
+    and the last step is undone if the value increased.
     """
     x = start.copy()
     step = np.full(x.shape, first_step)
@@ -51,7 +51,7 @@ def irprop(
         step[turned] *= DECAY
         np.clip(step, floor, ceiling, out=step)
         back = -move if value > old_value else np.zeros_like(move)
-        gradient[turned] = 0.0  # no second reduction of a step that has just been reduced
+        gradient[turned] = 0.0  # so that a step is not reduced twice in a row
         move = np.where(turned, back, -np.sign(gradient) * step)
         x = x + move
         old_gradient, old_value = gradient, value

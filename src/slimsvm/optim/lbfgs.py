@@ -1,4 +1,4 @@
-"""L-BFGS, by SciPy, keeping the best point met."""
+"""SciPy's L-BFGS, with a record of the best point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from scipy.optimize import minimize
 
 from slimsvm.optim.result import Objective, OnBest, Result, Status
 
-MEMORY = 20  # pairs of steps and gradient changes that stand for the curvature
+MEMORY = 20  # stored pairs of steps and gradient changes, which approximate the curvature
+
+
+class _Overflow(Exception):
+    """The line search has left the range of finite numbers."""
 
 
 def lbfgs(
@@ -23,12 +27,11 @@ def lbfgs(
     max_iter: int = 200,
     on_best: OnBest | None = None,
 ) -> Result:
-    """Minimise from `start` until a step lowers the value by less than `tolerance`, or by less than `relative` of the
-    value at the start; the best point met.
+    """The best point found from `start`, until a step lowers the value by less than the tolerance.
 
-    `objective` takes and gives arrays of the shape of `start`. It is scaled by its value at the start, and x by `unit`,
-    a length over which the objective changes, so that the first step of the line search does not depend on the units
-    of either.
+    The tolerance is the larger of `tolerance` and `relative` times the first value. `objective` takes and returns
+    arrays of the shape of `start`. It is divided by its first value, and x by `unit`, a length over which the objective
+    changes, so that the first step of the line search does not depend on units.
     """
     shape = start.shape
     best, best_value = start.copy(), np.inf
@@ -43,11 +46,13 @@ def lbfgs(
         return value, gradient.ravel()
 
     first = start.ravel() / unit
-    known = [met(first)]  # the first that SciPy asks for
+    known = [met(first)]  # SciPy evaluates the start again
     tolerance = max(tolerance, relative * abs(known[0][0]))
     scale = max(abs(known[0][0]), tolerance) or 1.0
 
     def flat(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        if not np.isfinite(x).all():
+            raise _Overflow
         value, gradient = known.pop() if known else met(x)
         return value / scale, gradient * (unit / scale)
 
@@ -58,6 +63,9 @@ def lbfgs(
         "ftol": tolerance / scale,
         "gtol": 0.0,
     }
-    found = minimize(flat, first, jac=True, method="L-BFGS-B", options=options)
+    try:
+        found = minimize(flat, first, jac=True, method="L-BFGS-B", options=options)
+    except _Overflow:  # numbers that are too large or too small for a step: the best point is what there is
+        return Result(best, float(best_value), 0, Status.CONVERGED)
     status = Status.MAX_ITER if found.nit >= max_iter or found.nfev >= 4 * max_iter else Status.CONVERGED
     return Result(best, float(best_value), int(found.nit), status)

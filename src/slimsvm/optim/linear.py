@@ -1,4 +1,4 @@
-"""Linear systems with Gram matrices, which are close to singular more often than not. The one place that copes."""
+"""Linear systems with Gram matrices, which are often nearly singular."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, lstsq
-from scipy.linalg.lapack import dpotrf, dpotrs  # what cho_factor and cho_solve call, in a quarter of the time if small
+from scipy.linalg.lapack import dpotrf, dpotrs  # called directly: four times as fast as cho_factor for small systems
 
 JITTERS = 0.0, 1e-14, 1e-12, 1e-10, 1e-8  # shares of the mean diagonal, tried in turn
-SMALLEST = 1e-14  # of the largest diagonal entry: the first that is added where there is no Cholesky factor
-DEPENDENT = 1e-10  # of its square: what is left of a column that depends on others
+SMALLEST = 1e-14  # first jitter if there is no Cholesky factor, relative to the largest diagonal entry
+DEPENDENT = 1e-10  # share of a column's square below which it depends on the others
 
 
 def solve_gram(K: NDArray[np.float64], C: NDArray[np.float64]) -> NDArray[np.float64]:
-    """B (m, q) with K B = C for a Gram matrix K (m, m): by Cholesky with as little jitter as it needs, or, where K is
-    indefinite, by least squares.
+    """B (m, q) with K B = C for a Gram matrix K (m, m), by Cholesky with the least jitter that works.
 
-    One step of iterative refinement takes back most of what the jitter did.
+    One step of iterative refinement removes most of the effect of the jitter. If K is indefinite, B is a least squares
+    solution.
     """
     scale = float(np.mean(np.abs(np.diag(K)))) or 1.0
     for jitter in JITTERS:
@@ -34,9 +34,9 @@ def solve_gram(K: NDArray[np.float64], C: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def factor(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
-    """The lower Cholesky factor of a system, as `cho_solve` takes it, with as little on its diagonal as it needs.
+    """The lower Cholesky factor of a system, in the form that `cho_solve` takes, with the least jitter that works.
 
-    What is above the diagonal of the array is not to be read.
+    The entries above the diagonal are undefined.
     """
     jitter, size = 0.0, float(np.max(np.diag(H), initial=0.0))
     for _ in range(12):
@@ -44,16 +44,16 @@ def factor(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
             return cho_factor(H + jitter * np.eye(len(H)), lower=True, check_finite=False)
         except LinAlgError:
             jitter = max(10.0 * jitter, SMALLEST * size)
-    raise LinAlgError("A linear system is not positive definite, nor nearly so; are all numbers in it finite?")
+    raise LinAlgError("A linear system is not positive definite. Check that all numbers in it are finite.")
 
 
 def pivoted_cholesky(
     column: Callable[[int], NDArray[np.float64]], diagonal: NDArray[np.float64], most: int, tolerance: float
 ) -> tuple[NDArray[np.intp], bool]:
-    """Up to `most` rows of a Gram matrix that span the others, and whether they do.
+    """At most `most` rows of a Gram matrix that span the others, and whether they span all.
 
-    `column(i)` is the matrix's column i. Each step takes the row that lies farthest from the span of those taken; they
-    span all once no squared distance is above `tolerance` times the largest diagonal.
+    `column(i)` is column i of the matrix. Each step takes the row that is farthest from the span of the rows taken.
+    They span all if no squared distance is above `tolerance` times the largest diagonal entry.
     """
     left = diagonal.copy()
     enough = tolerance * float(np.max(diagonal, initial=0.0))
@@ -70,9 +70,9 @@ def pivoted_cholesky(
 
 
 def forward_selection(G: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.intp]:
-    """An order of the columns of A, from G = AᵀA (m, m) and B = AᵀF (m, q): orthogonal least squares.
+    """The columns of A in the order of orthogonal least squares, from G = AᵀA (m, m) and B = AᵀF (m, q).
 
-    Each step takes the column that lowers ‖F − A X‖² most when all coefficients of those taken are solved for anew.
+    Each step takes the column that lowers ‖F − A X‖² most when the coefficients of all columns taken are refitted.
     Columns that depend on others come last.
     """
     m = len(G)

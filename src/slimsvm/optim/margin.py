@@ -1,22 +1,22 @@
-"""The margin solver: exact linear machines with hinge or squared hinge on given features, over row blocks.
+"""The margin solver: exact linear machines with hinge or squared hinge loss on given features, block by block.
 
 For each of q outputs (independent problems on the same features Φ)
 
     minimise  ½‖w‖² + h b + Σ_i u_i ξ_i^e   subject to   σ_i (φ_i·w + b) ≥ o_i − ξ_i,  ξ_i ≥ 0
 
-with e = 1 (hinge) or 2 (squared hinge). A classifier has σ = y, o = 1, h = 0; ε-regression has each row twice, with
-σ = ±1 and o = ±y − ε; a one-class machine has σ = 1, o = 0, h = ν Σ u. u = C times the weight of the sample and its
-class. A problem whose rows are those of the features several times over shares them: only its sums are folded.
+with e = 1 (hinge) or 2 (squared hinge). A classifier has σ = y, o = 1, h = 0. ε-regression has each row twice, with
+σ = ±1 and o = ±y − ε. A one-class machine has σ = 1, o = 0, h = ν Σ u. The cost u is C times the weights of the sample
+and its class. The copies of a row share its features: sums over the copies are taken before products with features.
 
-Hinge: a primal–dual interior point method (Mehrotra) whose Newton system is of the size of the features. With the
-slacks p_i = σ_i f_i − o_i + ξ_i ≥ 0 and multipliers α_i for them, u_i − α_i for ξ_i ≥ 0, the steps solve
+Hinge: a primal–dual interior point method (Mehrotra) whose Newton system has the size of the features. With the slacks
+p_i = σ_i f_i − o_i + ξ_i ≥ 0 and their multipliers α_i, and the multipliers u_i − α_i of ξ_i ≥ 0, the steps solve
 
     [ I + ΦᵀEΦ   ΦᵀE1 ] [Δw]
     [ 1ᵀEΦ       1ᵀE1 ] [Δb]   with E = diag(1 / (p/α + ξ/(u − α)))
 
-Squared hinge: Newton's method on the primal, whose active rows are those with ξ_i > 0; it ends exactly.
+Squared hinge: Newton's method on the primal, with the active rows ξ_i > 0. It ends with the exact solution.
 
-The objective is divided by the mean of u, without which nothing converges at C = 1e5. Symbols: N rows, r features.
+The objective is divided by the mean of u; otherwise nothing converges at C = 1e5. Symbols: N rows, r features.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from slimsvm.optim.linear import SMALLEST, factor
-from slimsvm.optim.margin_problem import Features, FloatArray, Loss, MarginProblem, MarginSolution, fold
+from slimsvm.optim.margin_problem import Features, FloatArray, Loss, MarginProblem, MarginSolution, sum_copies
 from slimsvm.optim.result import Status
 
-BACK_OFF = 0.995  # of the way to the nearest bound: how far an interior step goes at most
-TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # where α and the share of its bound end
+BACK_OFF = 0.995  # longest step, as a share of the way to the nearest bound
+TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # smallest α, and largest share of its bound
 NOTHING = 1e-12  # an objective below this counts as zero, in units of the mean cost
 
 
@@ -43,13 +43,13 @@ def solve_margin(
     max_iter: int = 100,
     warm: MarginSolution | None = None,
 ) -> MarginSolution:
-    """The optimum of every problem, to a relative duality gap of `tolerance`; `warm` is the solution of a near one."""
+    """The optimum of every problem, up to a relative duality gap of `tolerance`; `warm` solves a similar problem."""
     solver = _InteriorPoint if loss == "hinge" else _PrimalNewton
     return solver(features, problem, tolerance, warm).solve(max_iter)
 
 
 class _Newton:
-    """What the two methods share: the scaled problem, passes over the features, and the Newton systems."""
+    """The base of both methods: the scaled problem, passes over the features, and the Newton systems."""
 
     def __init__(
         self, features: Features, problem: MarginProblem, tolerance: float, warm: MarginSolution | None
@@ -74,13 +74,13 @@ class _Newton:
         return out if copies == 1 else np.tile(out, (copies, 1))
 
     def transposed(self, V: FloatArray) -> FloatArray:
-        """Φᵀ V, (r, columns of V), of V with a row for every row of the problem."""
+        """Φᵀ V, (r, columns of V), for V with one row per row of the problem."""
         return self.systems(V[:, :0], np.zeros(0, dtype=np.intp), V)[1]
 
     def systems(self, E: FloatArray, live: NDArray[np.intp], V: FloatArray) -> tuple[list[FloatArray], FloatArray]:
-        """λI + [Φ 1]ᵀ diag(E_c) [Φ 1] of every live problem c, the last row and column for b; and Φᵀ V: in one pass."""
+        """λI + [Φ 1]ᵀ diag(E_c) [Φ 1] for every live problem c, with b last, and Φᵀ V, in one pass over Φ."""
         n, basis = self.features.n_rows, self.features.basis
-        E, V = fold(E, n), fold(V, n)
+        E, V = sum_copies(E, n), sum_copies(V, n)
         k = self.features.n_features if basis is None else len(basis)
         made, out = [np.zeros((k + 1, k + 1)) for _ in live], np.zeros((k, V.shape[1]))
         for rows, F in self.features.blocks():
@@ -97,12 +97,12 @@ class _Newton:
         return made, out
 
     def value(self, loss: FloatArray) -> FloatArray:
-        """The primal objective of every problem, for losses Σ_i u_i ξ_i^e (q,)."""
+        """The primal objective of every problem, (q,), from the losses Σ_i u_i ξ_i^e (q,)."""
         return np.asarray(0.5 * self.ridge * np.sum(self.w**2, axis=0) + self.h * self.b + loss)
 
 
 def _add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
-    """Add [F 1]ᵀ diag(e) [F 1] to H, but for its last column, over the rows that count."""
+    """Add [F 1]ᵀ diag(e) [F 1] to H, except its last column, over the rows with e_i ≠ 0."""
     used = np.flatnonzero(e)
     F, e = (F, e) if len(used) > 0.7 * len(e) else (F[used], e[used])
     half = F * np.sqrt(e)[:, None]
@@ -112,7 +112,7 @@ def _add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
 
 
 def _in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
-    """[T 0; 0 1]ᵀ H [T 0; 0 1], but for its last column."""
+    """[T 0; 0 1]ᵀ H [T 0; 0 1], except its last column."""
     made = np.zeros((T.shape[1] + 1, T.shape[1] + 1))
     made[:-1, :-1] = T.T @ H[:-1, :-1] @ T
     made[-1, :-1], made[-1, -1] = H[-1, :-1] @ T, H[-1, -1]
@@ -120,7 +120,7 @@ def _in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
 
 
 class _InteriorPoint(_Newton):
-    """The hinge. s and t are the slacks p and ξ; a predictor step tells how far the corrector may aim."""
+    """The interior point method for the hinge, with predictor and corrector steps; s and t are the slacks p and ξ."""
 
     def __init__(
         self, features: Features, problem: MarginProblem, tolerance: float, warm: MarginSolution | None
@@ -136,7 +136,7 @@ class _InteriorPoint(_Newton):
         self.alpha = np.clip(start, 0.05 * self.u, 0.95 * self.u)
 
     def _share_alike(self) -> FloatArray:
-        """α in proportion to u with Σ α = h, and w of it: without offsets nothing else tells the size of scores."""
+        """Start from α proportional to u with Σ α = h, and its w: without offsets, the scale of scores is unknown."""
         alpha = np.asarray(self.u * np.clip(self.h / self.u.sum(axis=0), 0.05, 0.95))
         self.w = self.transposed(self.problem.sign * alpha) / self.ridge
         self.b = -np.median(self.times(self.w), axis=0)
@@ -149,7 +149,7 @@ class _InteriorPoint(_Newton):
             n_iter += 1
             E = 1.0 / (self.s / self.alpha + self.t / (self.u - self.alpha))
             short = self.problem.offset - self.problem.sign * self.f
-            # One pass serves the systems of those that were not solved before, the gap, and the predictor.
+            # One pass over the features gives the systems of the unsolved problems, the gap, and the predictor.
             systems, sums, aimed = self._gather(E, short, live)
             value, gap = self._gap(sums)
             unsolved = gap > self.tolerance * np.maximum(np.abs(value), self.least)
@@ -188,7 +188,7 @@ class _InteriorPoint(_Newton):
         factors: list[tuple[FloatArray, bool]],
         live: NDArray[np.intp],
     ) -> None:
-        """A predictor for ρ = short, and the corrector that it leads to; `rest` is Φᵀ(σα) − λw."""
+        """Take a step: the predictor for ρ = short, then the corrector; `rest` is Φᵀ(σα) − λw."""
         alpha, s, t = self.alpha, self.s, self.t
         above = self.u - alpha
         mu = np.sum(alpha * s + above * t, axis=0) / (2 * len(alpha))
@@ -219,7 +219,7 @@ class _InteriorPoint(_Newton):
         live: NDArray[np.intp],
         second: tuple[FloatArray, FloatArray] | None = None,
     ) -> tuple[FloatArray, ...]:
-        """Δw, Δb, Δf, Δα, Δs and Δt for ρ, whose right hand side for Δw is `top`; `second`: the corrector's terms."""
+        """Δw, Δb, Δf, Δα, Δs and Δt for ρ; `top` is the right-hand side for Δw, `second` the corrector's terms."""
         sign, alpha, s, t = self.problem.sign, self.alpha, self.s, self.t
         above = self.u - alpha
         bottom = np.sum(sign * E * rho + sign * alpha, axis=0) - self.h
@@ -237,7 +237,7 @@ class _InteriorPoint(_Newton):
     def _longest(
         self, d_w: FloatArray, d_b: FloatArray, d_f: FloatArray, d_alpha: FloatArray, d_s: FloatArray, d_t: FloatArray
     ) -> FloatArray:
-        """How far each problem can go before α, u − α, s or t reaches zero, (q,), at most 1."""
+        """The longest step of each problem before α, u − α, s or t reaches zero, (q,), at most 1."""
         far = np.ones(len(d_b))
         above = self.u - self.alpha
         for there, move in ((self.alpha, d_alpha), (above, -d_alpha), (self.s, d_s), (self.t, d_t)):
@@ -247,7 +247,7 @@ class _InteriorPoint(_Newton):
 
 
 class _PrimalNewton(_Newton):
-    """The squared hinge: Newton on ½λ‖w‖² + h b + Σ u ξ², with an exact line search along a convex parabola spline."""
+    """Newton's method for the squared hinge, ½λ‖w‖² + h b + Σ u ξ², with an exact line search."""
 
     def solve(self, max_iter: int) -> MarginSolution:
         """Iterate until the active rows no longer change."""
@@ -283,12 +283,12 @@ class _PrimalNewton(_Newton):
         return MarginSolution(self.w, self.b, pull * scale, value * scale, gap * scale, n_iter, status)
 
     def _gap(self, value: FloatArray, pull: FloatArray, by_w: FloatArray, by_b: FloatArray) -> FloatArray:
-        """Primal minus dual value at α = 2uξ: ‖∇_w‖²/(2λ) + b ∇_b, and the imbalance itself."""
+        """A bound on the duality gap at α = 2uξ: ‖∇_w‖²/(2λ), and |∇_b| relative to Σ α times the value."""
         size = np.maximum(np.sum(pull, axis=0), 1e-300)
         return np.asarray(0.5 * np.sum(by_w**2, axis=0) / self.ridge + np.abs(by_b) / size * np.abs(value))
 
     def _line(self, c: int, f: FloatArray, d_f: FloatArray, d_w: FloatArray, d_b: float) -> float:
-        """The minimiser along the direction: Newton on the piecewise linear slope, safeguarded by halving."""
+        """The step length that minimises along the direction: Newton on the piecewise linear slope, or bisection."""
         sign, offset, u = self.problem.sign[:, c], self.problem.offset[:, c], self.u[:, c]
         short, rate = offset - sign * f, sign * d_f
         linear = self.ridge[c] * float(self.w[:, c] @ d_w) + self.h[c] * d_b

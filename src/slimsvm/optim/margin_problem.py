@@ -1,4 +1,4 @@
-"""What the margin solver is given and gives: features in blocks, a problem on them, its solution (see `margin.py`)."""
+"""The input and output of the margin solver (`margin.py`): features in blocks, a problem on them, and its solution."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from slimsvm.optim.result import Status
 
 FloatArray = NDArray[np.float64]
 Loss = Literal["hinge", "squared_hinge"]
-PERFECT = 1e-8  # of what a regression costs if nothing is explained: an objective below counts as zero
+PERFECT = 1e-8  # share of the cost of predicting zero below which a regression's objective counts as zero
 
 
 class Features(Protocol):
-    """Φ (N, r), given block by block and never held whole unless it is one block.
+    """The features Φ (N, r), block by block.
 
-    With a `basis` T (k, r) the blocks are those of F (N, k), and Φ = F T: a product of N × k × r less at every pass.
+    With a `basis` T (k, r), Φ = F T and the blocks belong to F (N, k). This saves the product with T in every pass.
     """
 
     n_rows: int
@@ -27,11 +27,11 @@ class Features(Protocol):
     basis: FloatArray | None
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """(rows, Φ[rows] or F[rows]) from the first row to the last."""
+        """The blocks (rows, Φ[rows] or F[rows]), from the first row to the last."""
 
 
-class Held:
-    """Features that fit in memory: one block."""
+class StoredFeatures:
+    """Features in memory, as one block."""
 
     basis: FloatArray | None = None
 
@@ -46,9 +46,9 @@ class Held:
 
 @dataclass(frozen=True)
 class MarginProblem:
-    """σ, o and u > 0, each (N, q) or, where the N rows of the features come n times over, (n N, q), and h (q,).
+    """q problems on the same features: σ, o and u > 0, (N, q) each, and h (q,).
 
-    The q problems have the same features. Objectives below `least` count as zero.
+    With n copies of each row they are (n N, q). Objectives below `least` count as zero.
     """
 
     sign: FloatArray
@@ -59,16 +59,16 @@ class MarginProblem:
 
     @staticmethod
     def of_labels(Y: FloatArray, bound: FloatArray) -> MarginProblem:
-        """Classification: Y (N, q) of −1 and +1, and what a unit of slack costs, (N, q) or (N, 1)."""
+        """The problem of classification: Y (N, q) of −1 and +1, and the cost of a unit of slack, (N, q) or (N, 1)."""
         if ((Y > 0).all(axis=0) | (Y < 0).all(axis=0)).any():
-            raise ValueError("A margin needs samples of both classes, and one of the problems has only one.")
+            raise ValueError("A margin needs samples of both classes, and one of the problems has a single class.")
         return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(bound, Y.shape), np.zeros(Y.shape[1]))
 
     @staticmethod
     def of_values(Y: FloatArray, epsilon: float, bound: FloatArray) -> MarginProblem:
-        """ε-regression: values Y (N, q), and what a unit of error beyond ε costs, (N, q) or (N, 1).
+        """The problem of ε-regression: values Y (N, q), and the cost of a unit of error beyond ε, (N, q) or (N, 1).
 
-        The rows come twice: those whose answer may be too low, then those whose answer may be too high.
+        Each row has two copies: the first for predictions that are too low, the second for those that are too high.
         """
         ones, bound = np.ones_like(Y), np.broadcast_to(bound, Y.shape)
         offset = np.concatenate([Y - epsilon, -Y - epsilon])
@@ -79,22 +79,22 @@ class MarginProblem:
 
     @staticmethod
     def of_one_class(nu: float, weights: FloatArray) -> MarginProblem:
-        """One class: ½‖w‖² + ν Σ_i weights_i b + Σ_i weights_i ξ_i, with weights (N, 1), on LIBSVM's scale.
+        """The one-class problem ½‖w‖² + ν Σ_i weights_i b + Σ_i weights_i ξ_i, with weights (N, 1), as in LIBSVM.
 
-        At the optimum the samples with a score below zero have at most the share ν of the weights, and those at or
-        below zero at least that share.
+        At the optimum, samples with a score below zero have at most the share ν of the weights, and samples with a
+        score of at most zero have at least that share.
         """
         return MarginProblem(np.ones_like(weights), np.zeros_like(weights), weights, nu * weights.sum(axis=0))
 
 
-def fold(V: FloatArray, n_rows: int) -> FloatArray:
+def sum_copies(V: FloatArray, n_rows: int) -> FloatArray:
     """Sums over the copies of each row: (n N, q) → (N, q)."""
     return V if len(V) == n_rows else np.asarray(V.reshape(len(V) // n_rows, n_rows, V.shape[1]).sum(axis=0))
 
 
 @dataclass(frozen=True)
 class MarginSolution:
-    """w (r, q), b (q,), α as the problem has rows with w = Φᵀ(σα), the primal value and the duality gap of each."""
+    """w (r, q), b (q,), α for each row of the problem with w = Φᵀ(σα), and the primal value and duality gap, (q,)."""
 
     w: FloatArray
     b: FloatArray

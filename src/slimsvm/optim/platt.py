@@ -8,14 +8,14 @@ from scipy.special import expit, log_expit
 
 STEPS = 100
 TOLERANCE = 1e-10  # of the mean gradient
-RIDGE = 1e-12  # on the Hessian, where all scores are the same
+RIDGE = 1e-12  # added to the Hessian, which is singular if all scores are equal
 
 
 def fit_sigmoid(f: NDArray[np.float64], t: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """a and b of P = 1/(1 + exp(a f + b)) that minimise −Σ w (t log P + (1 − t) log(1 − P)).
+    """The a and b of P = 1/(1 + exp(a f + b)) that minimise −Σ w (t log P + (1 − t) log(1 − P)).
 
-    Lin, Lin & Weng (2007). f (n,) are scores, t (n,) what P should be, in [0, 1], and weights (n,) are at least zero.
-    Scores of any scale are met: they are divided by their largest size first.
+    Lin, Lin & Weng (2007). f (n,) are scores, t (n,) targets in [0, 1], and weights w (n,) are at least zero. Scores
+    are divided by their largest absolute value first, so that their scale does not matter.
     """
     scale = float(np.abs(f).max(initial=0.0)) or 1.0
     total = float(weights.sum())

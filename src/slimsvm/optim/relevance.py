@@ -1,22 +1,23 @@
 """Sparse Bayesian logistic regression on given columns (Tipping 2001; Tipping & Faul 2003).
 
-Each weight w_j of the scores f = Φ w has a Gaussian prior of precision α_j of its own, and the precisions maximise the
-marginal likelihood of the labels t ∈ {0, 1}, in Laplace's approximation at the mode of w:
+Each weight w_j of the scores f = Φ w has its own Gaussian prior of precision α_j. The precisions maximise the marginal
+likelihood of the labels t ∈ {0, 1}, in Laplace's approximation at the mode of w:
 
     L(α) = Σ_i c_i log p(t_i | f_i) − ½ wᵀAw + ½ log|A| − ½ log|H|,   H = ΦᵀBΦ + A,  B = diag(c σ(f) (1 − σ(f)))
 
-Most α_j become infinite: their columns are out. With B held and the others' precisions too, L depends on α_j by
+Most α_j become infinite, which removes their columns. For fixed B and fixed other precisions, L depends on α_j by
 
-    ℓ_j(α) = ½ [log α − log(α + s_j) + q_j²/(α + s_j)],   largest at α = s_j²/(q_j² − s_j), or at ∞ where q_j² ≤ s_j
+    ℓ_j(α) = ½ [log α − log(α + s_j) + q_j²/(α + s_j)],   largest at α = s_j²/(q_j² − s_j), or at ∞ if q_j² ≤ s_j
 
-so that a column is added, re-estimated or deleted in closed form; the best of these steps is taken, and then the next.
+so a column is added, re-estimated or deleted in closed form. Each step takes the best of these changes.
 
-Three loops. All columns are scored at the mode, a pass over them that costs N·M·m; the best `POOL` join the columns in
-use. Within this pool steps are taken, a few at a time, on its Gram matrix alone; each few is followed by Newton's
-method for the new mode, N·m² an iteration, and undone where L has not risen: L rises from start to end, and cycles
-cannot occur. When the pool gains no more, all columns are scored again; when none of them gains, it ends.
+There are three loops. The outer one scores all columns at the mode, in a pass of cost N·M·m, and adds the best `POOL`
+columns to those in use. The second takes a few steps at a time within this pool, on its Gram matrix alone. The third is
+Newton's method for the new mode, of cost N·m² per iteration. If L has not increased, the steps are undone; L therefore
+never decreases, and cycles cannot occur. When no step in the pool brings a gain, all columns are scored again, until
+none of them brings a gain.
 
-Symbols: N rows, M columns, m of them in use, q outputs, each with precisions and weights of its own.
+Symbols: N rows, M columns, m of them in use, q outputs, each with its own precisions and weights.
 """
 
 from __future__ import annotations
@@ -32,28 +33,28 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import expit
 
 from slimsvm.optim.linear import factor
-from slimsvm.optim.margin_problem import Features, Held
+from slimsvm.optim.margin_problem import Features, StoredFeatures
 
 FloatArray = NDArray[np.float64]
 Indices = NDArray[np.intp]
-POOL = 32  # columns that join those in use after a scoring of all
-MOST_STEPS = 16  # steps on one quadratic model of the likelihood
-FREE = 1e-6  # the precision of a free weight: a standard deviation of 1000, and the evidence stays proper
-MOST_BARRED = 3  # steps that lower L, one by one, after which a pool is given up
-PREFERRED = 1.01  # times its gain a column in use is preferred to its twin, which would bring the same
-DEPENDENT = 1e-9  # of ‖φ‖²: a column whose part outside the span of those in use is less brings only rounding
-NEWTON = 100  # iterations for a mode, of which 5 are usual
-EXACT = 1e-10  # what the next Newton step may still bring at a mode
+POOL = 32  # columns added to those in use after all have been scored
+MOST_STEPS = 16  # most steps on one quadratic model of the likelihood
+FREE = 1e-6  # precision of a free weight: a standard deviation of 1000, so that the prior stays proper
+MOST_BARRED = 3  # single steps that lower L before a pool is given up
+PREFERRED = 1.01  # factor on the gain of a column in use, to prefer it to an equal column
+DEPENDENT = 1e-9  # share of ‖φ‖² outside the span of the columns in use below which a column brings only rounding
+NEWTON = 100  # most iterations for a mode; 5 are usual
+EXACT = 1e-10  # largest gain of the next Newton step at a mode
 
 
 class Columns(Protocol):
-    """Φ (N, M), of which columns can be had, block by block."""
+    """Φ (N, M), whose columns can be read block by block."""
 
     n_rows: int
     n_columns: int
 
     def only(self, chosen: Indices | None) -> Features:
-        """Φ[:, chosen], or all of it."""
+        """The columns Φ[:, chosen], or all columns."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Fit:
 class Output:
     """A binary problem: labels t (N,) of 0 and 1, weights c (N,) of the samples, and the best fit so far.
 
-    `free` is a column that is always in, with the fixed precision `FREE`: a bias.
+    `free` is a column that is always in use, with the fixed precision `FREE`: a bias.
     """
 
     t: FloatArray
@@ -95,17 +96,18 @@ class Output:
         return -float(self.c @ np.logaddexp(0.0, np.where(self.t > 0, -f, f)))
 
 
-def maximise_evidence(
+def maximise_marginal_likelihood(
     columns: Columns,
     outputs: Sequence[Output],
     *,
     tolerance: float,
     max_iter: int,
-    told: Callable[[int, Fit], Any] = lambda output, fit: None,
+    on_best: Callable[[int, Fit], Any] = lambda output, fit: None,
 ) -> bool:
-    """Raise L of every output until no step brings more than `tolerance`; whether that was reached in `max_iter` modes.
+    """Increase L of every output until no step brings more than `tolerance`, and return whether that was reached.
 
-    The outputs hold the best so far at any time. `told` hears of every improvement.
+    Each output finds at most `max_iter` modes, and always holds the best fit so far. `on_best` is called after every
+    improvement.
     """
     for output in outputs:
         if output.free is not None:
@@ -117,14 +119,14 @@ def maximise_evidence(
             best = np.argsort(-gain, kind="stable")[:POOL]
             fresh = best[gain[best] > tolerance]
             before = outputs[k].fit.value
-            Pool(columns, outputs[k], fresh).run(tolerance, max_iter, partial(told, k))
+            Pool(columns, outputs[k], fresh).run(tolerance, max_iter, partial(on_best, k))
             risen = outputs[k].fit.value - before
             outputs[k].done = outputs[k].n_iter < max_iter and (not len(fresh) or risen <= tolerance)
     return all(one.done for one in outputs)
 
 
 def score(columns: Columns, outputs: Sequence[Output]) -> list[FloatArray]:
-    """For each output what L gains, with B held, by each column that is not in use, (M,) each; one pass over Φ."""
+    """The gain in L, for fixed B, of adding each column that is not in use, (M,) for each output; one pass over Φ."""
     M = columns.n_columns
     slopes = [one.slopes(one.fit.f) for one in outputs]
     e, B = (np.stack(parts, axis=1) for parts in zip(*slopes, strict=True))
@@ -147,7 +149,7 @@ def score(columns: Columns, outputs: Sequence[Output]) -> list[FloatArray]:
 
 
 def best_alpha(s: FloatArray, q: FloatArray) -> FloatArray:
-    """The precision at which ℓ is largest; infinite for a column that is better out."""
+    """The precision at which ℓ is largest; infinite for a column that is better left out."""
     room = q * q - s
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(room > 0, s * s / room, np.inf)
@@ -161,10 +163,10 @@ def share(alpha: FloatArray, s: FloatArray, q: FloatArray) -> FloatArray:
 
 
 class Quadratic:
-    """The evidence with B held, on the Gram matrix G = ΦᵀBΦ of a pool and h = ΦᵀB t̂: a regression with known noise.
+    """The marginal likelihood for fixed B, a regression with known noise: G = ΦᵀBΦ of a pool, and h = ΦᵀB t̂.
 
-    R = G − G_A Σ G_Aᵀ and Q = h − G_A Σ h_A, over the columns A in use, follow every step by a rank-one update; their
-    S = diag R and Q say what each column would bring.
+    R = G − G_A Σ G_Aᵀ and Q = h − G_A Σ h_A, over the columns A in use, get a rank-one update in every step. S = diag R
+    and Q give the gain of each column.
     """
 
     def __init__(self, G: FloatArray, h: FloatArray, alpha: FloatArray) -> None:
@@ -178,18 +180,18 @@ class Quadratic:
             self.Q -= G[:, used] @ cho_solve(L, h[used], check_finite=False)
 
     def proposals(self) -> tuple[FloatArray, FloatArray]:
-        """The best precision of every column, the others' held, and what it brings."""
+        """The best precision of every column, for fixed other precisions, and its gain."""
         S, Q, alpha = np.diag(self.R), self.Q, self.alpha
         used = np.isfinite(alpha)
         left = np.maximum(alpha - S, 1e-12 * alpha, where=used, out=np.ones_like(S))
-        grown = np.where(used, np.where(used, alpha, 1.0) / left, 1.0)  # takes a column's own part out of S and Q
+        grown = np.where(used, np.where(used, alpha, 1.0) / left, 1.0)  # removes a column's own part from S and Q
         s, q = S * grown, Q * grown
         s = np.where(used | (DEPENDENT * self.own < S), np.maximum(s, 0.0), np.inf)
         better = best_alpha(s, q)
         return better, share(better, s, q) - share(alpha, s, q)
 
     def step(self, tolerance: float, barred: set[int]) -> tuple[int, float] | None:
-        """Take the best step: its column and what it brings, or None where none brings more than `tolerance`."""
+        """Take the best step, and return its column and its gain, or None if no gain is above `tolerance`."""
         better, gain = self.proposals()
         gain[list(barred)] = 0.0
         if not np.any(gain > tolerance):
@@ -199,7 +201,7 @@ class Quadratic:
         return j, float(gain[j])
 
     def _set(self, j: int, alpha: float) -> None:
-        """Give column j another precision: H changes by Δ e_j e_jᵀ."""
+        """Set the precision of column j: H changes by Δ e_j e_jᵀ."""
         r, old = self.R[:, j].copy(), self.alpha[j]
         if np.isinf(old):
             scale = -1.0 / (alpha + r[j])
@@ -218,17 +220,17 @@ class Quadratic:
 
 
 class Pool:
-    """The columns in use of one output and some that may join them."""
+    """The columns in use of one output, and the columns that may be added."""
 
     def __init__(self, columns: Columns, output: Output, fresh: Indices) -> None:
         self.columns, self.output = columns, output
         self.chosen = np.concatenate([output.fit.active, fresh])
         self.features = columns.only(self.chosen)
 
-    def run(self, tolerance: float, max_iter: int, told: Callable[[Fit], Any]) -> None:
-        """Steps on quadratic models until none of these columns brings more than `tolerance`."""
+    def run(self, tolerance: float, max_iter: int, on_best: Callable[[Fit], Any]) -> None:
+        """Take steps on quadratic models until no column of the pool brings a gain above `tolerance`."""
         output, most, n_barred = self.output, MOST_STEPS, 0
-        barred = set() if output.free is None else {0}  # it stands first, and stays there
+        barred = set() if output.free is None else {0}  # the free column is the first, and stays in use
         model = self._model()
         while output.n_iter < max_iter:
             trial = Quadratic(model.G, model.h, model.alpha)
@@ -242,23 +244,23 @@ class Pool:
             risen = fit.value - output.fit.value
             if risen > 0:
                 output.fit = fit
-                told(fit)
+                on_best(fit)
                 model, most = self._model(), min(2 * most, MOST_STEPS)
             elif most > 1:
                 most = max(1, len(taken) // 2)
-            else:  # the model promises what the likelihood does not keep
+            else:  # the quadratic model predicts a gain that the likelihood does not have
                 barred.add(taken[0])
                 n_barred += 1
             if 0 < risen <= tolerance or n_barred > MOST_BARRED:
                 return
 
     def _model(self) -> Quadratic:
-        """The likelihood about the present mode, on all columns of the pool."""
+        """The quadratic model of the likelihood at the current mode, on all columns of the pool."""
         fit = self.output.fit
         e, B = self.output.slopes(fit.f)
         G, slope = moments(self.features, B, e)
         alpha, w = np.full(len(self.chosen), np.inf), np.zeros(len(self.chosen))
-        here = np.isin(self.chosen, fit.active)  # both in the same order
+        here = np.isin(self.chosen, fit.active)  # both are in the same order
         alpha[here], w[here] = fit.alpha, fit.w
         return Quadratic(G, G @ w + slope, alpha)
 
@@ -269,8 +271,8 @@ class Pool:
 
 
 def some_of(features: Features, used: Indices) -> Features:
-    """A few columns of features: taken out once where these are one block, else at every pass."""
-    return Held(features.Phi[:, used]) if isinstance(features, Held) else _Some(features, used)
+    """Some columns of features: copied once if the features are one block, else selected in every pass."""
+    return StoredFeatures(features.Phi[:, used]) if isinstance(features, StoredFeatures) else _Some(features, used)
 
 
 class _Some:
@@ -281,7 +283,7 @@ class _Some:
         self.n_rows, self.n_features = features.n_rows, len(used)
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """(rows, Φ[rows, used])."""
+        """The blocks (rows, Φ[rows, used])."""
         for rows, Phi in self._features.blocks():
             yield rows, Phi[:, self._used]
 
@@ -307,7 +309,7 @@ def times(features: Features, w: FloatArray) -> FloatArray:
 def find_mode(
     features: Features, output: Output, alpha: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The mode of the weights for given precisions, by Newton's method with halved steps; its scores, and L there."""
+    """The mode of the weights for given precisions, its scores, and L there, by Newton's method with step halving."""
     f = times(features, w)
     value = output.log_likelihood(f) - 0.5 * float(alpha @ w**2)
     for _ in range(NEWTON):

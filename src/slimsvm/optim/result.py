@@ -1,4 +1,4 @@
-"""What an optimiser takes and what it gives back."""
+"""The objective and the result of an optimiser."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ OnBest = Callable[[NDArray[np.float64]], Any]
 
 
 class Status(Enum):
-    """How an optimiser ended; the value is the sentence for users."""
+    """How an optimiser ended; the value is a sentence for users."""
 
-    CONVERGED = "The objective no longer falls."
-    MAX_ITER = "The number of iterations is used up; more of them may lower the objective further."
+    CONVERGED = "The objective no longer decreases."
+    MAX_ITER = "The limit on iterations was reached; more of them may lower the objective further."
 
 
 @dataclass(frozen=True)
 class Result:
-    """The best point met, its value, the iterations used, and how it ended."""
+    """The best point found, its value, the number of iterations, and the status."""
 
     x: NDArray[np.float64]
     value: float

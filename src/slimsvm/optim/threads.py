@@ -1,8 +1,8 @@
-"""Threads of the libraries that NumPy, SciPy and scikit-learn bring, and peace between two BLAS among them.
+"""Limits on the threads of the libraries that NumPy, SciPy and scikit-learn use.
 
-NumPy's and SciPy's wheels each bring a BLAS with a pool of threads of its own, and the idle threads of one spin while
-the other works: an L-BFGS step of a small problem then takes ten times as long. SciPy's share of the work is small, and
-a small matrix product gains nothing from threads either.
+The wheels of NumPy and SciPy each contain a BLAS with its own pool of threads. The idle threads of one pool spin while
+the other works, and an L-BFGS step of a small problem then takes ten times as long. SciPy does little of the work, and
+small matrix products do not gain from threads.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from typing import Any, Literal
 
 from threadpoolctl import ThreadpoolController
 
-SMALL = 2e8  # multiplications of a matrix product below which threads cost more than they give
+SMALL = 2e8  # multiplications of a matrix product below which one thread is faster than several
 
 
 _lock = threading.Lock()
-_inside: list[int] = []  # the threads within the context, once for every time they entered it
-_first: list[tuple[Any, int]] = []  # the pools and their threads as they were when the first one entered
+_inside: list[int] = []  # the threads inside the context, once for each time they entered it
+_first: list[tuple[Any, int]] = []  # the pools and their numbers of threads before the first thread entered
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The libraries with threads, looked for once: to find them takes milliseconds."""
+    """The libraries that use threads; cached, because finding them takes milliseconds."""
     return ThreadpoolController()
 
 
 def limited(threads: int | None, api: Literal["blas", "openmp"]) -> AbstractContextManager[object]:
-    """Within this context these libraries have so many threads; None changes nothing."""
+    """A context in which these libraries use at most `threads` threads; None changes nothing."""
     made: AbstractContextManager[object] = _libraries().limit(limits=threads, user_api=api)
     return made
 
 
 @contextmanager
 def calm_blas(work: float) -> Iterator[None]:
-    """Within this context SciPy's BLAS, where it is not NumPy's, has one thread; and NumPy's too if `work` is small.
+    """A context in which SciPy's own BLAS uses one thread, and NumPy's too if `work` is small.
 
-    `work` counts the multiplications of the largest product that is repeated. Contexts may be nested, and entered by
-    several threads: the numbers are those of the whole process, and the last to leave restores them.
+    `work` is the number of multiplications of the largest repeated product. Contexts can be nested and entered by
+    several threads. The limits hold for the whole process, and the last thread to leave restores them.
     """
     pools = [pool for pool in _libraries().lib_controllers if pool.user_api == "blas"]
     others = [pool for pool in pools if "numpy" not in pool.filepath.lower()]

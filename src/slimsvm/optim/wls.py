@@ -1,21 +1,20 @@
-"""WLS-SVC: the hinge by iteratively reweighted least squares (Navia-Vázquez et al. 2001).
+"""WLS-SVC: the hinge loss by iteratively reweighted least squares (Navia-Vázquez et al. 2001).
 
     minimise  ½‖w‖² + Σ_i u_i ξ_i   subject to   y_i (φ_i·w + b) ≥ 1 − ξ_i,  ξ_i ≥ 0
 
-With the errors e_i = 1 − y_i f_i, a sample pulls with α_i = 0 where e_i ≤ 0, else with α_i = a_i e_i, a_i =
-min(u_i/e_i, u_i/ε): the weights of a least squares problem, which is solved, and weighted again (Parrado-Hernández et
-al. 2003, eq. 15)
+With the errors e_i = 1 − y_i f_i, a sample has the multiplier α_i = 0 if e_i ≤ 0, else α_i = a_i e_i with
+a_i = min(u_i/e_i, u_i/ε). The a_i are the weights of a least squares problem. It is solved and reweighted until it
+converges (Parrado-Hernández et al. 2003, eq. 15):
 
     [ I + ΦᵀD_aΦ   ΦᵀD_a1 ] [w]   [ ΦᵀD_a y ]
     [ aᵀΦ          aᵀ1    ] [b] = [ aᵀy     ]
 
-Two things make it fast. Samples with e_i ≥ ε pull with α_i = u_i whatever the next w is, so they go to the right side
-with that instead of with a weight that would be wrong after the step (Pérez-Cruz et al. 2001): the system needs only
-the samples in between, 0 < e_i < ε, and the steps become Newton's on the hinge with its corner rounded over ε. And ε
-falls tenfold whenever they have converged, from 2 until the duality gap is small; an exact line search keeps them from
-cycling.
+Two changes make it fast. First, samples with e_i ≥ ε keep α_i = u_i after the step, so they go to the right-hand side
+with this value instead of a weight (Pérez-Cruz et al. 2001). The system then needs only the samples with 0 < e_i < ε,
+and the steps are Newton steps on a hinge whose corner is rounded over ε. Second, ε starts at 2 and is divided by ten
+each time the steps have converged, until the duality gap is small. An exact line search prevents cycles.
 
-The features are those in which I_Ψ is the identity (`basis.py`). Symbols: N rows, r features, q outputs.
+In these features I_Ψ is the identity (`basis.py`). Symbols: N rows, r features, q outputs.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from slimsvm.optim.margin_problem import MarginSolution
 from slimsvm.optim.result import Status
 
 FloatArray = NDArray[np.float64]
-FIRST = 2.0  # ε of a cold start: every sample of a machine that says 0 lies within
-WARM = 0.1  # ε that a start from a near solution begins with
-FALL = 0.1  # what ε is multiplied by
-LEAST = 1e-13  # ε below which rounding speaks
-FLAT = 0.1  # of the gap that is allowed: what a step may still promise when ε falls
+FIRST = 2.0  # first ε without a start: with w = 0, all errors are below it
+WARM = 0.1  # first ε from the solution of a similar problem
+FALL = 0.1  # factor by which ε decreases
+LEAST = 1e-13  # smallest ε: below it, rounding errors dominate
+FLAT = 0.1  # share of the allowed gap: if a step promises less, ε decreases
 
 
 def solve_wls(
@@ -47,10 +46,10 @@ def solve_wls(
     tolerance: float = 1e-7,
     max_iter: int = 500,
 ) -> MarginSolution:
-    """The optimum of every output, to a relative duality gap of `tolerance`.
+    """The optimum of every output, up to a relative duality gap of `tolerance`.
 
-    Phi (N, r), Y (N, q) of −1 and +1, costs (N,) above zero. `start` is the (w, b) of a near problem: with fewer
-    features, the last ones are taken as zero.
+    Phi (N, r), Y (N, q) of −1 and +1, costs (N,) above zero. `start` is the (w, b) of a similar problem; if that has
+    fewer features, the weights of the others start at zero.
     """
     r, q = Phi.shape[1], Y.shape[1]
     w, b = np.zeros((r, q)), np.zeros(q)
@@ -71,7 +70,7 @@ def solve_wls(
 
 @dataclass
 class _Problem:
-    """One output: its objective divided by the mean cost, and where the iteration stands."""
+    """The problem of one output, divided by the mean cost, and the state of the iteration."""
 
     Phi: FloatArray
     y: FloatArray
@@ -84,7 +83,7 @@ class _Problem:
     slack: float = np.inf
 
     def solve(self, rounding: float, tolerance: float, max_iter: int) -> tuple[int, bool]:
-        """Iterate until the gap is small: the number of steps, and whether it is. `rounding` is ε."""
+        """Iterate until the gap is small, and return the number of steps and whether it is. `rounding` is ε."""
         self.e = 1.0 - self.y * (self.Phi @ self.w + self.b)
         for n_iter in range(1, max_iter + 1):
             near = (self.e > 0.0) & (self.e < rounding)
@@ -101,7 +100,7 @@ class _Problem:
         return n_iter, False
 
     def _weigh(self, pull: FloatArray) -> None:
-        """The gradient at α; the value of the true objective, its gap, and the part of the gap that steps can close."""
+        """Set the gradient at α, the value of the objective, its gap, and the part of the gap that steps reduce."""
         self.pull = pull
         signed = self.y * pull
         sums = self.Phi.T @ signed
@@ -113,7 +112,7 @@ class _Problem:
         self.gap = self.slack + float((self.u - pull) @ loss) + float(pull @ np.maximum(-self.e, 0.0))
 
     def _direction(self, near: NDArray[np.bool_], rounding: float) -> tuple[FloatArray, float]:
-        """The step to the solution of the least squares problem with weights u/ε on the samples that are near."""
+        """The step to the solution of the least squares problem, with weights u/ε for the samples in `near`."""
         part, weight = np.compress(near, self.Phi.T, axis=1), self.u[near] / rounding
         r = len(self.w)
         H = np.zeros((r + 1, r + 1))
@@ -126,16 +125,16 @@ class _Problem:
         return found[:-1], float(found[-1])
 
     def _follow(self, near: NDArray[np.bool_], rounding: float) -> None:
-        """After ε has fallen: the step by which all that were near stay so, with errors in proportion."""
+        """After ε has decreased, take the step that scales the errors of the samples in `near` by the same factor."""
         self._weigh(np.where(near, self.u * self.e / rounding, self.u * (self.e > 0.0)))
         d_w, d_b = self._direction(near, rounding)
         self.w, self.b = self.w + d_w, self.b + d_b
         self.e = self.e - self.y * (self.Phi @ d_w + d_b)
 
     def _move(self, d_w: FloatArray, d_b: float, rounding: float) -> bool:
-        """To the lowest point along the direction, where the slope, which is piecewise linear, is zero.
+        """Go to the lowest point along the direction, and return whether there was a gain beyond rounding errors.
 
-        Whether there was anything to gain beyond rounding.
+        The slope along the direction is piecewise linear; it is zero at the lowest point.
         """
         if -(float(self.by_w @ d_w) + self.by_b * d_b) <= 1e-15 * self.value:
             return False

@@ -1,4 +1,7 @@
-"""Pictures of machines, as scikit-learn has them: a Display holds the data of a picture, and `plot` draws it.
+"""Plots of machines and trade-offs, in the style of scikit-learn's displays. They import matplotlib when drawing."""
 
-They read the record only. matplotlib is loaded when something is drawn, by `backend.py` alone.
-"""
+from slimsvm.plots.decision import DecisionDisplay, plot_decision
+from slimsvm.plots.frontier import FrontierDisplay
+from slimsvm.plots.vectors import VectorsDisplay, plot_vectors
+
+__all__ = ["DecisionDisplay", "FrontierDisplay", "VectorsDisplay", "plot_decision", "plot_vectors"]

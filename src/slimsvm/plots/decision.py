@@ -1,4 +1,4 @@
-"""A machine's decisions in the plane, with its data and its vectors, as in Figure 1 of Suttorp & Igel (2007)."""
+"""A plot of a machine's decisions in two dimensions, with data and vectors, as in Figure 1 of Suttorp & Igel (2007)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ MOST_IN_LEGEND = 10  # classes
 
 
 class DecisionDisplay:
-    """Decisions of a machine in two dimensions.
+    """A plot of a machine's decisions in two dimensions.
 
-    Shading: the colour of the class that is answered, the stronger the surer (the decision of two classes, the lead of
-    the best of several over the next one). A line marks the boundary. Small points are the data, large ones the
-    vectors, in the colour of the class that they speak for. Of a regression the shading is its value.
+    The background has the colour of the predicted class. It is stronger for larger decision values (two classes) or for
+    a larger lead over the second best class. A line marks the boundary. Small points are the data, and large points are
+    the vectors, in the colour of the class that they support. For a regression, the background shows the value.
 
     Parameters
     ----------
-    xx0, xx1 : (r, r), the grid, as NumPy's meshgrid gives it.
-    response : (r, r), the place of the class answered, or the value.
-    strength : (r, r), how sure the answer is, at least 0; None for values.
+    xx0, xx1 : (r, r), the grid, as returned by NumPy's meshgrid.
+    response : (r, r), the position of the predicted class in `labels`, or the value.
+    strength : (r, r), the confidence of the prediction, at least 0; None for values.
     labels : (k,), the classes; None for values.
     X, y : (n, 2) and (n,), the data; y may be None.
-    vectors, vector_classes : (m, 2) and (m,), the vectors and the places of their classes; each may be None.
+    vectors, vector_classes : (m, 2) and (m,), the vectors and the positions of their classes; each may be None.
     names : the names of the two features.
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure, once drawn.
-    surface_, boundary_, data_, vectors_ : what was drawn; None where there is no such thing.
+    ax_, figure_ : the axes and the figure, after drawing.
+    surface_, boundary_, data_, vectors_ : the matplotlib objects; None for parts that were not drawn.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DecisionDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> DecisionDisplay:
-        """Ask a machine over a grid, and draw it: see `plot_decision`."""
+        """The plot of a machine's decisions on a grid; see `plot_decision`."""
         subject = subject_of(machine, "plot_decision")
         if not isinstance(grid_resolution, (int, np.integer)) or grid_resolution < 2:
             raise ValueError(
@@ -106,18 +106,18 @@ class DecisionDisplay:
         data_kw: dict[str, Any] | None = None,
         vectors_kw: dict[str, Any] | None = None,
     ) -> DecisionDisplay:
-        """Draw.
+        """Draw the plot, and return it.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw; by default a new figure.
+            The axes to draw in; by default a new figure.
         colors : sequence of colours, default=None
-            One for each class.
+            One colour for each class.
         cmap : str or Colormap, default="viridis"
             The colours of a regression's values.
         data_kw, vectors_kw : dict, default=None
-            Keywords for `ax.scatter` of the data and of the vectors.
+            Keyword arguments of `ax.scatter` for the data and for the vectors.
         """
         self.ax_ = axes_for("plot_decision", ax, figsize=(5.5, 4.8))
         self.figure_ = self.ax_.figure
@@ -153,11 +153,11 @@ class DecisionDisplay:
         extent = (self.xx0.min(), self.xx0.max(), self.xx1.min(), self.xx1.max())
         self.surface_ = ax.imshow(shade, extent=extent, origin="lower", aspect="auto", interpolation="bilinear")
         present = np.unique(self.response)
-        for place in present[:-1] if len(present) == 2 else present:  # one line between two classes, not two
+        for place in present[:-1] if len(present) == 2 else present:  # two classes have a single boundary
             signed = np.where(self.response == place, self.strength, -self.strength)
             self.boundary_ = ax.contour(self.xx0, self.xx1, signed, levels=[0.0], colors="0.15", linewidths=1.2)
         place = None if self.y is None else np.searchsorted(self.labels, self.y)
-        color: Any = "0.3" if place is None else 0.75 * rgb[place]  # darker than any shading
+        color: Any = "0.3" if place is None else 0.75 * rgb[place]  # darker than the background
         style: dict[str, Any] = {"s": 9, "c": color, "edgecolors": "white", "linewidths": 0.4, "zorder": 2}
         self.data_ = ax.scatter(*self.X.T, **{**style, **data_kw})
         if self.vectors is not None:
@@ -200,21 +200,21 @@ class DecisionDisplay:
 
 
 def plot_decision(machine: Any, X: Any, y: Any = None, **kwargs: Any) -> DecisionDisplay:
-    """Draw what a machine decides about data of two features, with the data and the machine's vectors.
+    """A plot of a machine's decisions for data with two features, with the data and the machine's vectors.
 
     Parameters
     ----------
     machine : KernelMachine, fitted slimsvm estimator, or Pipeline that ends in one
-        Classes, one-class machines and regressions of one value. `slimsvm.compress(svc)` makes one of a scikit-learn
-        SVM, with the same answers.
+        A classifier, a one-class machine or a regression with one value. `slimsvm.compress(svc)` converts a
+        scikit-learn SVM, with the same predictions.
     X : (n, 2) array, CSR matrix or DataFrame
-        Data, as the machine takes them. They say which part of the plane is shown.
+        Data in the form that the model's `predict` accepts. They determine the area shown.
     y : (n,) array, default=None
-        Their classes or values.
+        The classes or values of X.
     **kwargs
-        `grid_resolution=300`, the points of the grid along each axis; `margin=0.05`, how far the picture goes beyond
-        the data, as a share of their range; `show_vectors=True`; `ax=None`, axes to draw in; and `colors`, `cmap`,
-        `data_kw`, `vectors_kw` of `DecisionDisplay.plot`.
+        `grid_resolution=300`, the number of grid points along each axis; `margin=0.05`, the margin around the data, as
+        a share of their range; `show_vectors=True`; `ax=None`, the axes to draw in; and `colors`, `cmap`, `data_kw`,
+        `vectors_kw` of `DecisionDisplay.plot`.
 
     Returns
     -------
@@ -228,8 +228,8 @@ def _in_the_plane(X: Any) -> FloatArray:
     points = np.asarray(dense(X) if hasattr(X, "tocsr") else X)
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise ValueError(
-            f"X of plot_decision must be (n, 2), data of two features. Got {points.shape}. "
-            f"Of more features, train a machine on two of them, or on two components of a PCA."
+            f"X of plot_decision must be (n, 2), data with two features. Got {points.shape}. "
+            f"With more features, train a model on two of them, or on two components of a PCA."
         )
     points = points.astype(np.float64)
     if not np.isfinite(points).all():
@@ -242,36 +242,37 @@ def _checked_labels(subject: Subject, y: Any, n: int) -> NDArray[Any] | None:
         return None
     found: NDArray[Any] = np.asarray(y)
     if found.shape != (n,):
-        raise ValueError(f"y of plot_decision must be ({n},), one for each row of X. Got {found.shape}.")
+        raise ValueError(f"y of plot_decision must be ({n},), one number for each row of X. Got {found.shape}.")
     labels = subject.labels
     if labels is None:
         return found.astype(np.float64)
     strange = np.setdiff1d(found, labels)
     if len(strange):
         raise ValueError(
-            f"y of plot_decision holds what the machine does not know: {', '.join(map(repr, strange[:5].tolist()))}."
+            f"y of plot_decision holds labels that the machine does not know: "
+            f"{', '.join(map(repr, strange[:5].tolist()))}."
         )
     return found
 
 
 def _like(X: Any, grid: FloatArray) -> Any:
-    """The grid as a table with the columns of X, where X is one."""
+    """The grid, as a table with the columns of X if X is a table."""
     columns = getattr(X, "columns", None)
     return grid if columns is None else type(X)({name: grid[:, i] for i, name in enumerate(columns)})
 
 
 def _answers(subject: Subject, grid: Any) -> tuple[NDArray[Any], FloatArray | None]:
-    """The places of the classes answered and how sure they are, or values and None."""
+    """The positions of the predicted classes and their confidence, or values and None."""
     labels, decision = subject.labels, subject.decision(grid)
     if labels is None:
         if decision.ndim > 1 and decision.shape[1] > 1:
-            raise ValueError(f"plot_decision draws regressions of one value. This machine gives {decision.shape[1]}.")
+            raise ValueError(f"plot_decision needs a regression with one value. Got {decision.shape[1]} values.")
         return decision.ravel(), None
     place = np.searchsorted(labels, subject.predict(grid))
     if decision.ndim == 1:
         return place, np.abs(decision)
     if subject.machine.head.gives_pairs and getattr(subject.machine.answer, "shape", "ovr") == "ovo":
-        decision = Classes(labels).decision(decision, pairwise=True)  # a column per class in place of one per pair
+        decision = Classes(labels).decision(decision, pairwise=True)  # one column per class instead of one per pair
     return place, np.ptp(np.partition(decision, -2, axis=1)[:, -2:], axis=1)
 
 
@@ -279,7 +280,7 @@ def _vectors(subject: Subject) -> FloatArray | None:
     vectors = subject.vectors()
     if vectors is None or vectors.shape[1] != 2:
         warnings.warn(
-            "plot_decision does not show the vectors: the steps before the machine cannot be undone.",
+            "plot_decision does not show the vectors, because the steps before the machine cannot be inverted.",
             UserWarning,
             stacklevel=4,
         )

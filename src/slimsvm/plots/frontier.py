@@ -1,4 +1,4 @@
-"""The trade-off between what a machine costs and how good it is."""
+"""A plot of the trade-off between cost and score."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ MARKERS = "osDv^<>phXP*"
 
 
 class FrontierDisplay:
-    """Scores against costs, one panel for each cost, on logarithmic axes.
+    """A plot of scores against costs on logarithmic axes, with one panel for each cost.
 
-    A line for each method; baselines are dashed. The parent is a star, with a line across at its score. A broad band
-    behind the others is the Pareto front: what no other row beats.
+    Each method has a line; lines of baselines are dashed. The parent is a star, with a horizontal line at its score. A
+    broad band shows the Pareto front, the rows that no other row beats.
 
     Parameters
     ----------
     records : structured array, as `Frontier.records`.
-    metric : what the score is.
-    fronts : for each cost, which rows lie on the Pareto front.
+    scoring : the name of the score.
+    fronts : for each cost, which rows are on the Pareto front.
 
     Attributes
     ----------
-    axes_, figure_ : the panels and the figure, once drawn.
+    axes_, figure_ : the panels and the figure, after drawing.
     """
 
-    def __init__(self, *, records: NDArray[Any], metric: str, fronts: dict[str, NDArray[np.bool_]]) -> None:
-        self.records, self.metric, self.fronts = records, metric, fronts
+    def __init__(self, *, records: NDArray[Any], scoring: str, fronts: dict[str, NDArray[np.bool_]]) -> None:
+        self.records, self.scoring, self.fronts = records, scoring, fronts
 
     def plot(self, *, ax: Any = None, costs: Any = ("us_batch", "vectors"), errors: bool = True) -> FrontierDisplay:
-        """Draw.
+        """Draw the plot, and return it.
 
         Parameters
         ----------
         ax : matplotlib axes, or one for each cost, default=None
-            Where to draw; by default a new figure.
+            The axes to draw in; by default a new figure.
         costs : sequence of str, default=("us_batch", "vectors")
-            Of "us_alone", "us_batch", "vectors", "kepp" and "bytes".
+            Some of "us_alone", "us_batch", "vectors", "kepp" and "bytes".
         errors : bool, default=True
-            Whether bars show a standard error on each side.
+            Whether to draw error bars of one standard error on each side.
         """
         costs = [costs] if isinstance(costs, str) else list(costs)
         unknown = [cost for cost in costs if cost not in COSTS]
@@ -66,13 +66,13 @@ class FrontierDisplay:
         for panel, cost in zip(self.axes_, costs, strict=True):
             self._draw(panel, cost, errors)
             panel.set_ylim(*self._range(errors))
-        self.axes_[0].set_ylabel(self.metric)
+        self.axes_[0].set_ylabel(self.scoring)
         handles, labels = self.axes_[0].get_legend_handles_labels()
         self.figure_.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize="small")
         return self
 
     def _range(self, errors: bool) -> tuple[float, float]:
-        """Scores from the lowest machine to the best of all; baselines that are far worse run out of the picture."""
+        """The range of scores to show: from the worst machine to the best row. Far worse baselines are cut off."""
         rows = self.records[np.isfinite(self.records["score"])]
         half = rows["score_se"] if errors else np.zeros(len(rows))
         low, high = rows["score"] - half, float((rows["score"] + half).max())
@@ -107,7 +107,7 @@ class FrontierDisplay:
 
 
 def _logarithmic(ax: Any, values: NDArray[Any]) -> None:
-    """A logarithmic axis with plain numbers: 1, 2, 5, 10, 20, ... or, where these are too many, 1, 10, 100, ..."""
+    """Set a logarithmic axis with the labels 1, 2, 5, 10, 20, ..., or 1, 10, 100, ... if those are too many."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""What a picture is of: a machine, alone, in an estimator, or behind the steps of a Pipeline."""
+"""The subject of a plot: a machine alone, in an estimator, or after the steps of a Pipeline."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm._unwrap import split_pipeline
 from slimsvm.answers import Classes, Inlier
-from slimsvm.heads import MirrorHead, PairwiseHead, class_pairs
+from slimsvm.heads import MirrorHead, PairwiseHead, class_sums
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A machine and the model around it, which is the machine itself where there is none."""
+    """A machine, the model around it (the machine itself if there is none), and the transformers before it."""
 
     machine: KernelMachine
     model: Any
@@ -26,27 +27,27 @@ class Subject:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """What is told apart: classes, or −1 and +1 of a one-class machine; None where the machine gives values."""
+        """The classes, or −1 and +1 for a one-class machine; None for a regression."""
         answer = self.machine.answer
         return (
             answer.labels if isinstance(answer, Classes) else np.array([-1, 1]) if isinstance(answer, Inlier) else None
         )
 
     def decision(self, X: Any) -> FloatArray:
-        """The decision, or the value, of each row of X, as the model takes it."""
+        """The decision or the value for each row of X, in the form that the model accepts."""
         if isinstance(self.model, KernelMachine):
             return np.asarray(self.model.decision(X))
         ask = getattr(self.model, "decision_function", None) or self.model.predict
         return np.asarray(ask(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The answer to each row of X, as the model takes it."""
+        """The prediction for each row of X, in the form that the model accepts."""
         return np.asarray(self.model.predict(X))
 
     def vectors(self) -> FloatArray | None:
-        """Vectors (m, d) among the data that the model's steps and the input map take to the machine's own.
+        """The machine's vectors in the space of the data, (m, d): the steps and the input map are inverted.
 
-        None where there are no such vectors, because a step has no inverse or none that goes there and back.
+        None if a step has no exact inverse.
         """
         Z = np.asarray(dense(self.machine.points), dtype=np.float64)
         chart = self.machine.input_map
@@ -74,24 +75,22 @@ class Subject:
 
 
 def subject_of(model: Any, whose: str) -> Subject:
-    """The machine that a picture is asked of, in the name of `whose`."""
-    steps = getattr(model, "steps", None) or []
-    last = steps[-1][1] if steps else model
+    """The subject of a plot; TypeError in the name of `whose` if the model has no machine."""
+    steps, last = split_pipeline(model)
     machine = getattr(last, "machine_", last)
     if isinstance(machine, KernelMachine):
-        before = [step for _, step in steps[:-1] if step is not None and not isinstance(step, str)]
-        return Subject(machine, model, tuple(before))
+        return Subject(machine, model, tuple(steps))
     raise TypeError(
         f"{whose} takes a KernelMachine, a fitted slimsvm estimator or a Pipeline that ends in one. "
-        f"Got {type(model).__name__}. slimsvm.compress(model) makes one of other models, with the same answers."
+        f"Got {type(model).__name__}. slimsvm.compress(model) converts other models, with the same predictions."
     )
 
 
 def strengths(machine: KernelMachine) -> FloatArray:
-    """How much each vector speaks for each class, (m, k); (m, 1) of a machine with one score, where signs tell.
+    """How strongly each vector supports each class, (m, k), or (m, 1) with a sign for a machine with one score.
 
-    A score per pair of classes counts for the first class of the pair and against the second. The nearness of a mirror
-    point counts, which is its distance with the other sign.
+    The score of a pair of classes counts for its first class and against its second. Mirror points count with the
+    opposite sign, because being near to one lowers the distance.
     """
     head, answer = machine.without_early_exit().head, machine.answer
     if isinstance(head, PairwiseHead):
@@ -101,12 +100,12 @@ def strengths(machine: KernelMachine) -> FloatArray:
         return coef
     k = answer.n_classes
     by_class = np.empty((len(coef), k))
-    by_class[:, list(answer.order)] = coef @ class_pairs(k)[2]
+    by_class[:, list(answer.order)] = class_sums(coef, k)
     return by_class if k > 2 else by_class[:, 1:]
 
 
 def vector_classes(machine: KernelMachine) -> NDArray[np.intp] | None:
-    """The place of the class that each vector speaks for most, (m,); None where the machine gives values."""
+    """The position of the class that each vector supports most, (m,); None for a regression."""
     if not isinstance(machine.answer, (Classes, Inlier)):
         return None
     coef = strengths(machine)

@@ -1,4 +1,4 @@
-"""A machine's vectors as pictures in a grid: of images, one sees what the machine compares with."""
+"""A plot of a machine's vectors as a grid of images, for machines trained on images."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ MOST_SHOWN = 100
 
 
 class VectorsDisplay:
-    """The vectors of a machine as images.
+    """A plot of a machine's vectors as images.
 
     Parameters
     ----------
     images : (m, height, width) or (m, height, width, 3).
-    titles : one for each image.
-    n_vectors : the vectors of the whole machine, of which m are shown.
+    titles : one title for each image.
+    n_vectors : the number of vectors of the machine; m of them are shown.
 
     Attributes
     ----------
-    axes_, figure_ : the axes (rows, columns) and the figure, once drawn.
+    axes_, figure_ : the axes (rows, columns) and the figure, after drawing.
     """
 
     def __init__(self, *, images: FloatArray, titles: Sequence[str], n_vectors: int) -> None:
@@ -44,31 +44,31 @@ class VectorsDisplay:
         order: str = "machine",
         **kwargs: Any,
     ) -> VectorsDisplay:
-        """Take the vectors out of a machine, and draw them: see `plot_vectors`."""
+        """The plot of a machine's vectors; see `plot_vectors`."""
         subject = subject_of(machine, "plot_vectors")
         if not isinstance(n_shown, (int, np.integer)) or isinstance(n_shown, bool) or n_shown < 1:
             raise ValueError(f"n_shown of plot_vectors must be a whole number of at least 1. Got {n_shown!r}.")
         vectors = subject.vectors()
         if vectors is None:
-            raise ValueError("plot_vectors cannot show these vectors: the steps before the machine cannot be undone.")
+            raise ValueError("plot_vectors cannot show these vectors: the steps before the machine cannot be inverted.")
         if not len(vectors):
-            raise ValueError("plot_vectors has nothing to show: this machine has no vectors.")
+            raise ValueError("plot_vectors needs a machine with at least one vector. This machine has none.")
         shown = _order(subject.machine, order)[:n_shown]
         images = vectors[shown].reshape(len(shown), *_shape(shape, vectors.shape[1]))
         titles = _titles(subject.machine)
         return cls(images=images, titles=[titles[i] for i in shown], n_vectors=len(vectors)).plot(**kwargs)
 
     def plot(self, *, n_columns: int | None = None, cmap: Any = "gray", titles: bool = True) -> VectorsDisplay:
-        """Draw.
+        """Draw the plot, and return it.
 
         Parameters
         ----------
         n_columns : int, default=None
-            The images in a row; by default about as many as there are rows.
+            The number of images in a row; by default about the number of rows.
         cmap : str or Colormap, default="gray"
-            The colours of images without colours of their own; all share one scale.
+            The colours of grey images, which share one scale.
         titles : bool, default=True
-            Whether each image has its title.
+            Whether to show the title of each image.
         """
         pyplot = pyplot_for("plot_vectors")
         m = len(self.images)
@@ -94,17 +94,17 @@ class VectorsDisplay:
 
 
 def plot_vectors(machine: Any, shape: tuple[int, ...] | None = None, **kwargs: Any) -> VectorsDisplay:
-    """Draw a machine's vectors as images in a grid, each with the class that it speaks for and how much.
+    """A plot of a machine's vectors as a grid of images, each with the class that it supports and its coefficient.
 
     Parameters
     ----------
     machine : KernelMachine, fitted slimsvm estimator, or Pipeline that ends in one
-        Its vectors are shown among the data: scalers and PCA are undone.
+        Its vectors are shown in the space of the data: scalers and PCA are inverted.
     shape : (height, width) or (height, width, 3), default=None
-        The shape of an image; by default square. Three colours must lie in [0, 1].
+        The shape of an image; by default square. Colours must be in [0, 1].
     **kwargs
-        `n_shown=100`, the most images; `order="machine"`, the machine's own order, or "class", by class and the
-        largest coefficients first; and `n_columns`, `cmap`, `titles` of `VectorsDisplay.plot`.
+        `n_shown=100`, the largest number of images; `order="machine"`, the order of the machine, or "class", by class
+        with the largest coefficients first; and `n_columns`, `cmap`, `titles` of `VectorsDisplay.plot`.
 
     Returns
     -------
@@ -127,8 +127,8 @@ def _shape(shape: Any, d: int) -> tuple[int, ...]:
     whole = len(sizes) in (2, 3) and min(sizes) >= 1 and sizes == tuple(shape)
     if not whole or (len(sizes) == 3 and sizes[2] not in (3, 4)) or np.prod(sizes) != d:
         raise ValueError(
-            f"shape of plot_vectors must be (height, width) or (height, width, 3), {d} numbers in all, the features of "
-            f"a vector. Got {shape!r}."
+            f"shape of plot_vectors must be (height, width) or (height, width, 3) with {d} numbers in all, the "
+            f"features of a vector. Got {shape!r}."
         )
     return sizes
 
@@ -143,7 +143,7 @@ def _order(machine: KernelMachine, order: str) -> NDArray[np.intp]:
 
 
 def _titles(machine: KernelMachine) -> list[str]:
-    """The coefficient of each vector, and the class that it speaks for where the machine tells classes apart."""
+    """The title of each vector: its coefficient and, for a classifier, the class that it supports."""
     coef, classes = strengths(machine), vector_classes(machine)
     largest = coef[np.arange(len(coef)), np.abs(coef).argmax(axis=1)] if classes is None else coef.max(axis=1)
     numbers = [f"{value:+.2g}" for value in (largest if coef.shape[1] > 1 else coef[:, 0])]

@@ -1,7 +1,7 @@
-"""Data files as blocks of rows, so that files larger than memory can be worked through.
+"""Data files as blocks of rows, so that files may be larger than memory.
 
-`open_data` finds out the format and gives a `Source`; each format has a module of its own. Numbers are read exactly,
-to the nearest float64. None of it needs scikit-learn.
+`open_data` detects the format and returns a `Source`; each format has its own module. Numbers are read exactly, to the
+nearest float64. None of the readers needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 
 
 def open_data(path: str, wanted: Wanted, format: str | None = None) -> Source:
-    """The rows of a file, or of standard input for "-"; the format by its beginning and its name, unless given."""
+    """The rows of a file, or of standard input for "-"; the format is detected unless given."""
     try:
         stream = open_stream(path)
     except OSError as error:
@@ -73,7 +73,7 @@ def _format(stream: Stream) -> str:
 
 
 def _text_format(start: bytes) -> str:
-    """svmlight where a line has `index:value`, else a table with tabs or commas."""
+    """svmlight if a line has `index:value`, otherwise a table with tabs or commas."""
     from slimsvm.cli.readers.svmlight import looks_like
 
     lines = [line for line in start.splitlines()[:20] if line.strip()]

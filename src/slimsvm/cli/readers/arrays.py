@@ -1,7 +1,12 @@
-"""NumPy's files: .npy, read block by block from any stream, and .npz, of which the arrays are members of a zip file."""
+"""NumPy's files: .npy, read block by block from any stream, and .npz, a zip file of such arrays.
+
+A file is untrusted: the shape that a header claims is compared with the bytes that the file has before anything is
+allocated, and what must be held as a whole may not be many times larger than the file.
+"""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -11,21 +16,29 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers.base import BLOCK_VALUES, Source, Wanted
+from slimsvm.cli.errors import DataFailure, sentence
+from slimsvm.cli.readers.base import BLOCK_ROWS, BLOCK_VALUES, Source, Wanted
 from slimsvm.cli.readers.columns import choose, listed
-from slimsvm.cli.readers.stream import Stream
+from slimsvm.cli.readers.stream import PIECE, Stream
+from slimsvm.sparse_parts import PARTS, check_parts
 
 USUAL_ROWS, USUAL_TARGETS = ("X", "x", "data"), ("y", "target", "labels")
 TARGET_KINDS = "biufUS"
+LAST_CODE_POINT = 0x10FFFF
+LONGEST_HEADER = 1 << 16  # bytes; NumPy refuses more than 10,000
+VERSIONS = ((1, 0), (2, 0), (3, 0))
+ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that NumPy writes
+HELD_TIMES, HELD_BYTES = 4, 1 << 24  # what may be held at once: 4 times the file and 16 MiB
+EMPTY_ROWS = 1 << 21  # rows that a sparse matrix may have beyond its stored entries
 
 
 class NpySource(Source):
-    """One array of rows, (n, columns); the target, if any, is one of its columns."""
+    """One array of rows, (n, columns); the target, if there is one, is a column."""
 
     def __init__(self, stream: Stream, wanted: Wanted) -> None:
         super().__init__(stream, wanted)
-        self._rows = ArrayRows(_Readable(stream), stream.name)
+        size = None if stream.is_compressed else stream.size
+        self._rows = ArrayRows(_Member(stream.read_exactly, stream.name, size), most_bytes(stream))
         choice = choose(self.name, None, self._rows.width, wanted)
         self._features, self._target = choice.features, choice.target
 
@@ -37,12 +50,13 @@ class NpySource(Source):
 
 
 class NpzSource(Source):
-    """Two arrays of an archive, rows and targets, read side by side."""
+    """Two arrays of an archive, rows and targets, read in step."""
 
     def __init__(self, stream: Stream, wanted: Wanted, archive: zipfile.ZipFile, rows: str, target: str | None) -> None:
         super().__init__(stream, wanted)
-        self._rows = ArrayRows(archive.open(f"{rows}.npy"), f"{self.name}, array {rows!r}")
-        self._targets = target and ArrayRows(archive.open(f"{target}.npy"), f"{self.name}, array {target!r}")
+        most = most_bytes(stream)
+        self._rows = ArrayRows(_member(archive, rows, self.name), most)
+        self._targets = target and ArrayRows(_member(archive, target, self.name), most)
         if self._targets and (self._targets.n != self._rows.n or self._targets.width != 1):
             raise DataFailure(f"{self.name}: {target!r} must have {self._rows.n} values, one for each row of {rows!r}.")
         choose(self.name, None, self._rows.width, Wanted(n_features=wanted.n_features))
@@ -54,89 +68,213 @@ class NpzSource(Source):
 
 
 class SparseSource(Source):
-    """What scipy.sparse.save_npz writes, without a target; read as a whole."""
+    """A matrix written by scipy.sparse.save_npz, which has no target; read as a whole."""
 
-    def __init__(self, stream: Stream, wanted: Wanted) -> None:
+    def __init__(self, stream: Stream, wanted: Wanted, archive: zipfile.ZipFile) -> None:
         super().__init__(stream, wanted)
-        try:
-            self._X = sparse.csr_array(sparse.load_npz(stream.raw)).astype(np.float64)
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise DataFailure(f"{self.name} is damaged: {error}.") from error
         if wanted.needs_target:
             raise DataFailure(
-                f"{self.name} is a sparse matrix without targets. Write rows and targets as svmlight text."
+                f"{self.name} is a sparse matrix without targets. Write rows and targets as svmlight text instead."
             )
-        if wanted.n_features not in (None, self._X.shape[1]):
-            raise DataFailure(f"{self.name} has {self._X.shape[1]} columns; the machine takes {wanted.n_features}.")
+        self._left: int | None = most_bytes(stream)
+        format, shape = self._described(archive)
+        if wanted.n_features not in (None, shape[1]):
+            raise DataFailure(f"{self.name} has {shape[1]} columns; the model takes {wanted.n_features}.")
+        parts = {name: self._whole(archive, name) for name in PARTS[format]}
+        try:
+            check_parts(format, shape, parts, self.name)
+        except ValueError as error:
+            raise DataFailure(str(error)) from error
+        if parts["data"].dtype.kind not in "biuf":
+            raise DataFailure(f"{self.name} must hold numbers. Got {parts['data'].dtype}.")
+        if shape[0] > parts["data"].size + EMPTY_ROWS:
+            raise DataFailure(f"{self.name} claims {shape[0]} rows and stores {parts['data'].size} values.")
+        self._X = _as_csr(format, shape, parts)
+
+    def _described(self, archive: zipfile.ZipFile) -> tuple[str, tuple[int, int]]:
+        """The format and shape of the matrix."""
+        kind, shape = self._whole(archive, "format"), self._whole(archive, "shape")
+        format = str(kind.astype(str)[()]) if kind.dtype.kind in "SU" and kind.ndim == 0 else ""
+        if format not in PARTS or format == "lil":
+            raise DataFailure(f"{self.name} is damaged: the format of its sparse matrix is {format!r:.60}.")
+        if shape.dtype.kind not in "iu" or shape.shape != (2,):
+            raise DataFailure(f"{self.name} is damaged: the shape of its sparse matrix must be two integers.")
+        return format, (int(shape[0]), int(shape[1]))
+
+    def _whole(self, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+        """An array of the archive, counted against what may be held."""
+        header = _Header(_member(archive, name, self.name))
+        held = header.whole(self._left)
+        self._left = None if self._left is None else self._left - held.nbytes
+        return held
 
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        step = max(1, BLOCK_VALUES * self._X.shape[0] // max(1, self._X.nnz))
+        step = max(1, min(BLOCK_ROWS, BLOCK_VALUES * self._X.shape[0] // max(1, self._X.nnz)))
         for start in range(0, self._X.shape[0], step):
-            yield self._X[start : start + step], None
+            yield self._X[start : start + step].astype(np.float64), None
+
+
+class _Header:
+    """What the header of an array in .npy format claims, compared with the bytes that the file has."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.name = file, file.name
+        try:
+            version = npy.read_magic(file)
+            if version not in VERSIONS:
+                raise ValueError(f"unknown version {version}")
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            self.shape, self.by_column, self.dtype = read(file)
+        except (DataFailure, MemoryError):
+            raise
+        except Exception as error:  # NumPy evaluates the header as Python, which can fail in any way
+            raise DataFailure(f"{self.name} is damaged: {sentence(error).removesuffix('.')}.") from error
+        file.longest = None
+        if self.dtype.kind not in TARGET_KINDS or self.dtype.subdtype or not self.dtype.itemsize:
+            raise DataFailure(
+                f"{self.name} must be an array of numbers. Got {self.dtype} of shape {tuple(self.shape)}."
+            )
+        if any(n < 0 for n in self.shape):
+            raise DataFailure(f"{self.name} is damaged: its shape is {self.shape}.")
+        self.n_bytes = math.prod(self.shape) * self.dtype.itemsize
+        if file.left is not None and self.n_bytes > file.left:
+            raise DataFailure(
+                f"{self.name} is damaged: it ends before its last row. Its shape {tuple(self.shape)} takes "
+                f"{self.n_bytes} bytes, and it has {file.left}."
+            )
+
+    def whole(self, most: int | None) -> NDArray[Any]:
+        """The array, of at most `most` bytes."""
+        return self._shaped(self._data(self.n_bytes, most), self.shape)
+
+    def rows(self, n: int, width: int, most: int | None) -> NDArray[Any]:
+        """The next n rows of an array in C order, (n, width), of at most `most` bytes."""
+        return self._shaped(self._data(n * width * self.dtype.itemsize, most), (n, width))
+
+    def _data(self, n: int, most: int | None) -> bytes:
+        if most is not None and n > most:
+            raise DataFailure(
+                f"{self.name} unpacks to many times its size: {n} bytes must be held at once, and {max(most, 0)} are "
+                "allowed for a file of this size. Write it without compression, or as rows in C order."
+            )
+        data: bytes = self.file.read(n)
+        if len(data) < n:
+            raise DataFailure(f"{self.name} is damaged: it ends before its last row.")
+        return data
+
+    def _shaped(self, data: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
+        values: NDArray[Any] = np.frombuffer(data, dtype=self.dtype)
+        return values.reshape(shape, order="F" if self.by_column else "C")
 
 
 class ArrayRows:
-    """The rows of an array in .npy form, from a stream that cannot go back."""
+    """The rows of an array in .npy format, from a stream that cannot seek; at most `most` bytes are held at once."""
 
-    def __init__(self, file: Any, name: str) -> None:
-        self._file, self._name = file, name
-        try:
-            version = npy.read_magic(file)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            self._shape, self._by_column, self._dtype = read(file)
-        except (ValueError, EOFError) as error:
-            raise DataFailure(f"{name} is damaged: {error}.") from error
-        if self._dtype.hasobject or self._dtype.names or len(self._shape) not in (1, 2):
+    def __init__(self, file: _Member, most: int | None) -> None:
+        self._header, self._most = _Header(file), most
+        shape = self._header.shape
+        if len(shape) not in (1, 2):
             raise DataFailure(
-                f"{name} must be an array of numbers with rows and columns. "
-                f"Got {self._dtype} of shape {tuple(self._shape)}."
+                f"{file.name} must be an array of numbers with rows and columns. "
+                f"Got {self._header.dtype} of shape {tuple(shape)}."
             )
-        self.n, self.width = self._shape[0], 1 if len(self._shape) == 1 else self._shape[1]
+        self.n, self.width = shape[0], 1 if len(shape) == 1 else shape[1]
+        self._by_column = self._header.by_column and len(shape) == 2
+        self._whole: NDArray[Any] | None = None  # an array in Fortran order, which is read as a whole
+        self._taken = 0
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """All rows, a few at a time; an array that lies by columns is read as a whole."""
-        if self._by_column and len(self._shape) == 2:
-            yield self.take(self.n)
-            return
-        step = max(1, BLOCK_VALUES // max(1, self.width))
+        """All rows, some at a time."""
+        step = max(1, min(BLOCK_ROWS, BLOCK_VALUES // max(1, self.width)))
         for start in range(0, self.n, step):
             yield self.take(min(step, self.n - start))
 
     def take(self, n: int) -> NDArray[Any]:
         """The next n rows, (n, width)."""
-        size = n * self.width * self._dtype.itemsize
-        data = self._file.read(size)
-        if len(data) < size:
-            raise DataFailure(f"{self._name} is damaged: it ends before its last row.")
-        values: NDArray[Any] = np.frombuffer(data, dtype=self._dtype)
-        return values.reshape((self.width, n)).T if self._by_column else values.reshape((n, self.width))
+        if not self._by_column:
+            return self._header.rows(n, self.width, self._most)
+        if self._whole is None:
+            self._whole = self._header.whole(self._most)
+        self._taken += n
+        return self._whole[self._taken - n : self._taken]
 
 
-class _Readable:
-    """A stream whose `read` gives as many bytes as it is asked for."""
+class _Member:
+    """Bytes to read from a file or a member of an archive; `left` are those it has, if that is known."""
 
-    def __init__(self, stream: Stream) -> None:
-        self.read = stream.read_exactly
+    def __init__(self, read: Any, name: str, size: int | None) -> None:
+        self._read, self.name, self.left = read, name, size
+        self.longest: int | None = LONGEST_HEADER
+
+    def read(self, n: int) -> bytes:
+        """n bytes, or fewer at the end: in pieces, so that memory grows with what is there."""
+        if self.longest is not None and n > self.longest:
+            raise ValueError(f"its header claims {n} bytes")
+        parts = []
+        while n > 0:
+            try:
+                part = self._read(min(n, PIECE))
+            except (DataFailure, MemoryError):
+                raise
+            except Exception as error:  # zipfile and zlib raise many things at a damaged archive
+                raise DataFailure(f"{self.name} is damaged: {sentence(error).removesuffix('.')}.") from error
+            if not part:
+                break
+            parts.append(part)
+            n -= len(part)
+            self.left = None if self.left is None else self.left - len(part)
+        return b"".join(parts)
+
+
+def most_bytes(stream: Stream) -> int | None:
+    """The bytes of a compressed file that may be held at once; None for a pipe, whose bytes have all been sent."""
+    return None if stream.size is None else HELD_TIMES * stream.size + HELD_BYTES
+
+
+def _as_csr(format: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) -> Any:
+    """The CSR matrix of checked parts."""
+    make = getattr(sparse, f"{format}_array")
+    if format == "coo":
+        return make((parts["data"], (parts["row"], parts["col"])), shape=shape).tocsr()
+    if format == "dia":
+        return make((parts["data"], parts["offsets"]), shape=shape).tocsr()
+    return make((parts["data"], parts["indices"], parts["indptr"]), shape=shape).tocsr()
+
+
+def _member(archive: zipfile.ZipFile, name: str, source: str) -> _Member:
+    """An array of an archive."""
+    whose = f"{source}, array {name!r}"
+    try:
+        info = archive.getinfo(f"{name}.npy")
+        if info.compress_type not in ZIP_METHODS:
+            raise DataFailure(f"{whose} is compressed in a way that NumPy does not use. Write it with numpy.savez.")
+        return _Member(archive.open(info).read, whose, info.file_size)
+    except (DataFailure, MemoryError):
+        raise
+    except Exception as error:  # zipfile raises many things at a damaged archive
+        raise DataFailure(f"{whose} is damaged: {sentence(error).removesuffix('.')}.") from error
 
 
 def npz_source(stream: Stream, wanted: Wanted) -> Source:
-    """The source for what an archive holds: a matrix of SciPy's, or arrays."""
+    """The source for an archive: a sparse matrix of SciPy, or arrays."""
     if stream.size is None:
         raise DataFailure(f"{stream.name} is an npz archive, which cannot be read from a pipe. Give its path.")
     try:
         archive = zipfile.ZipFile(stream.raw)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataFailure(f"{stream.name} is damaged: {error}.") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile raises many things at a damaged archive
+        raise DataFailure(f"{stream.name} is damaged: {sentence(error).removesuffix('.')}.") from error
     names = tuple(name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy"))
-    if {"indptr", "format", "shape", "data"} <= set(names):
-        return SparseSource(stream, wanted)
-    rows = _member(stream.name, names, wanted.array, USUAL_ROWS, "--array", needed=True)
+    if {"format", "shape", "data"} <= set(names) and wanted.array is None:
+        return SparseSource(stream, wanted, archive)
+    rows = _chosen(stream.name, names, wanted.array, USUAL_ROWS, "--array", needed=True)
     assert rows is not None
-    target = _member(stream.name, names, wanted.target, USUAL_TARGETS, "--target", needed=wanted.needs_target)
+    target = _chosen(stream.name, names, wanted.target, USUAL_TARGETS, "--target", needed=wanted.needs_target)
     return NpzSource(stream, wanted, archive, rows, target)
 
 
-def _member(
+def _chosen(
     source: str, names: tuple[str, ...], asked: str | None, usual: tuple[str, ...], option: str, needed: bool
 ) -> str | None:
     if asked is not None:
@@ -145,7 +283,7 @@ def _member(
         return asked
     found = [name for name in usual if name in names]
     if not found and needed:
-        raise DataFailure(f"{source} has no array {usual[0]!r}. It has {listed(names)}; name one with {option}.")
+        raise DataFailure(f"{source} has no array {usual[0]!r}. It has {listed(names)}. Name one with {option}.")
     return found[0] if found else None
 
 
@@ -158,4 +296,9 @@ def _numbers(rows: NDArray[Any], source: str) -> NDArray[Any]:
 def _labels(y: NDArray[Any], source: str) -> NDArray[Any]:
     if y.dtype.kind not in TARGET_KINDS:
         raise DataFailure(f"{source}: targets must be numbers or text. Got {y.dtype}.")
-    return y.astype(str) if y.dtype.kind in "US" else y
+    if y.dtype.kind == "U" and (y.view(np.dtype(np.uint32).newbyteorder(y.dtype.byteorder)) > LAST_CODE_POINT).any():
+        raise DataFailure(f"{source} is damaged: a target is not Unicode text.")
+    try:
+        return y.astype(str) if y.dtype.kind in "US" else y
+    except UnicodeError:
+        raise DataFailure(f"{source}: targets that are bytes must be ASCII. Write them as text.") from None

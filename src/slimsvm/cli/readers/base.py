@@ -1,4 +1,4 @@
-"""What every reader gives: blocks of rows, with targets where there are any."""
+"""The contract of the readers: blocks of rows, with targets if the file has them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from scipy import sparse
 from slimsvm.cli.errors import DataFailure
 from slimsvm.cli.readers.stream import Stream
 
-BLOCK_VALUES = 1 << 18  # numbers in a block of those readers that count numbers
+BLOCK_VALUES = 1 << 18  # values per block, for readers that choose the block size
+BLOCK_ROWS = 1 << 16  # most rows per block
 DENSE_ABOVE = 1 / 4  # a sparse block with more of its values stored is made dense
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller knows and wants of the columns.
+    """The columns that the caller expects.
 
-    names and n_features : of the machine; None where they are to be found.
-    target : name or place of the target column, or the array of an npz file; None for the reader's own choice.
-    needs_target : whether rows without a target are useless.
-    ignore : names or places of columns that are left out.
-    header : whether the first line of a table has names; None to find out.
-    array : the array of an npz file that has the rows.
-    zero_based : whether svmlight's indices begin at 0.
-    grows : whether rows of svmlight may have more features than the machine, as in LIBSVM.
+    names and n_features : of the model; None if there is no model yet.
+    target : name or number of the target column, or name of the target array of an npz file; None to detect it.
+    needs_target : whether a file without targets is an error.
+    ignore : names or numbers of columns to leave out.
+    header : whether the first line of a table has names; None to detect it.
+    array : name of the array of an npz file that has the rows.
+    zero_based : whether the indices in svmlight text start at 0.
+    accepts_more_features : whether rows of svmlight text may have more features than the model, as in LIBSVM.
+    advice : what to do if they have more features and may not.
     """
 
     names: tuple[str, ...] | None = None
@@ -41,7 +43,8 @@ class Wanted:
     header: bool | None = None
     array: str | None = None
     zero_based: bool = False
-    grows: bool = False
+    accepts_more_features: bool = False
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,18 +59,18 @@ class Block:
 class Source(ABC):
     """A file that is read block by block, once."""
 
-    names: tuple[str, ...] | None = None  # of the features, where the file has them
-    notes: tuple[str, ...] = ()  # sentences about what was left out
+    names: tuple[str, ...] | None = None  # of the features, if the file has them
+    notes: tuple[str, ...] = ()  # sentences about columns that are left out
 
     def __init__(self, stream: Stream, wanted: Wanted) -> None:
         self.stream, self.wanted, self.name = stream, wanted, stream.name
 
     @abstractmethod
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """X and targets of the next rows."""
+        """X and targets, some rows at a time."""
 
     def blocks(self) -> Iterator[Block]:
-        """The rows, in order; a file without any is refused."""
+        """The rows in order; a file without rows is refused."""
         row = 1
         with closing(self.stream):
             for X, y in self._parts():
@@ -82,7 +85,7 @@ class Source(ABC):
             raise DataFailure(f"{self.name} has no rows.")
 
     def require_finite(self, block: Block) -> None:
-        """Refuse a block with missing or infinite numbers, by its first."""
+        """Refuse a block with missing or infinite numbers; the message names the first one."""
         is_sparse = sparse.issparse(block.X)
         values = block.X.data if is_sparse else block.X
         if np.isfinite(values).all():
@@ -95,13 +98,13 @@ class Source(ABC):
         name = f"{self.names[column]!r}" if self.names else f"number {column + 1}"
         raise DataFailure(
             f"{self.name}, row {block.first_row + row}: feature {name} is missing or not finite. "
-            "Impute or drop such rows."
+            "Impute the value or drop the row."
         )
 
 
 def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:
     """All rows and targets of a source, finite; CSR where the file is sparse."""
-    from slimsvm.methods.points import narrow
+    from slimsvm.arrays import narrow_indices
 
     blocks = []
     for block in source.blocks():
@@ -109,14 +112,14 @@ def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:
         blocks.append(block)
     if any(sparse.issparse(block.X) for block in blocks):
         width = max(block.X.shape[1] for block in blocks)
-        X = dense_where_full(narrow(sparse.vstack([widened(block.X, width) for block in blocks], format="csr")))
+        X = dense_where_full(narrow_indices(sparse.vstack([widened(block.X, width) for block in blocks], format="csr")))
     else:
         X = np.concatenate([block.X for block in blocks])
     return X, joined([block.y for block in blocks])
 
 
 def joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Targets of several blocks as one array: text where one of them is text, whole numbers as integers."""
+    """Targets of several blocks as one array: text if any of them is text, integers if all are whole numbers."""
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -128,7 +131,7 @@ def joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
 
 
 def as_text(y: NDArray[Any]) -> NDArray[Any]:
-    """Targets as text; whole numbers without a point."""
+    """Targets as text; whole numbers without a decimal point."""
     if y.dtype.kind != "f":
         return y.astype(str)
     return np.array([str(int(v)) if v == np.rint(v) and abs(v) < 2**53 else repr(float(v)) for v in y])
@@ -140,5 +143,5 @@ def widened(X: Any, width: int) -> Any:
 
 
 def dense_where_full(X: Any) -> Any:
-    """A CSR block as an array, where most of its values are stored anyway."""
+    """A CSR block as a dense array if most of its values are stored."""
     return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X

@@ -1,4 +1,4 @@
-"""Which columns of a table are features, in which order, and which one is the target."""
+"""Which columns of a table are features, in what order, and which column is the target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = 8  # names in a sentence
 
 @dataclass(frozen=True)
 class Choice:
-    """Places of the features, in the machine's order, their names, the place of the target, and notes."""
+    """Column numbers of the features in the model's order, their names, column number of the target, and notes."""
 
     features: list[int]
     target: int | None
@@ -22,23 +22,24 @@ class Choice:
 
 
 def choose(source: str, header: tuple[str, ...] | None, n_columns: int, wanted: Wanted) -> Choice:
-    """The columns that `wanted` asks for; DataFailure says what is missing or too many."""
+    """The columns that `wanted` asks for; DataFailure names missing or extra ones."""
     if header is not None:
         _require_distinct(source, header)
     left_out = {_place(source, spec, header, n_columns) for spec in wanted.ignore}
     target = _target(source, header, n_columns, wanted, left_out)
     if header is not None and wanted.names is not None:
         return _by_name(source, header, wanted.names, target, left_out)
+    n_features = n_columns - len(left_out if target is None else {*left_out, target})
+    if not n_features:
+        raise DataFailure(f"{source} has no feature columns.")
+    if wanted.n_features is not None and n_features != wanted.n_features:
+        raise DataFailure(_wrong_number(source, n_features, wanted, target))
     features = [i for i in range(n_columns) if i != target and i not in left_out]
-    if not features:
-        raise DataFailure(f"{source} has no column left for a feature.")
-    if wanted.n_features is not None and len(features) != wanted.n_features:
-        raise DataFailure(_wrong_number(source, len(features), wanted, target))
     return Choice(features, target, None if header is None else tuple(header[i] for i in features))
 
 
 def listed(names: list[str] | tuple[str, ...]) -> str:
-    """Names for a sentence, the first few of them."""
+    """The first few names, for a sentence."""
     shown = ", ".join(repr(name) for name in names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
@@ -50,14 +51,14 @@ def _by_name(
     missing = [name for name in names if name not in places]
     if missing:
         raise DataFailure(
-            f"{source} has no column {listed(missing)}, which the machine was trained with. "
-            f"It has {listed(header)}; --no-header takes columns by their order."
+            f"{source} has no column {listed(missing)}, which the model was trained on. "
+            f"It has {listed(header)}. --no-header assigns columns by position."
         )
     features = [places[name] for name in names]
     if target in features:
-        raise DataFailure(f"--target of {source} is {header[target]!r}, a feature of the machine.")
+        raise DataFailure(f"--target of {source} is {header[target]!r}, a feature of the model.")
     unused = [name for i, name in enumerate(header) if i not in {*features, target, *left_out}]
-    notes = (f"{source}: columns that the machine does not know are left out: {listed(unused)}.",) if unused else ()
+    notes = (f"{source}: columns that the model does not know are left out: {listed(unused)}.",) if unused else ()
     return Choice(features, target, names, notes)
 
 
@@ -75,32 +76,34 @@ def _target(
     if not wanted.needs_target:
         return None
     known = f"Its columns are {listed(header)}" if header else f"It has {n_columns} columns and no header"
-    raise DataFailure(f"{source}: which column has the answers? {known}; name one with --target.")
+    raise DataFailure(f"{source}: which column is the target? {known}. Name the target column with --target.")
 
 
 def _place(source: str, spec: str, header: tuple[str, ...] | None, n_columns: int) -> int:
-    """The place of a column that is named, or numbered from 0, or from −1 backwards."""
+    """The number of a column that is given by its name, or by its number from 0, or from −1 backwards."""
     if header is not None and spec in header:
         return header.index(spec)
     try:
         place = int(spec)
     except ValueError:
-        have = f"It has {listed(header)}." if header else "It has no header: give a number, from 0."
+        have = f"It has {listed(header)}." if header else "It has no header: give a column number, from 0."
         raise DataFailure(f"{source} has no column {spec!r}. {have}") from None
     if not -n_columns <= place < n_columns:
-        raise DataFailure(f"{source} has no column {place}: it has {n_columns}, counted from 0.")
+        raise DataFailure(f"{source} has no column {place}: it has {n_columns}, numbered from 0.")
     return place % n_columns
 
 
 def _require_distinct(source: str, header: tuple[str, ...]) -> None:
-    twice = [name for i, name in enumerate(header) if name in header[:i]]
-    if twice:
-        raise DataFailure(f"{source} has more than one column {twice[0]!r}.")
+    seen: set[str] = set()
+    for name in header:
+        if name in seen:
+            raise DataFailure(f"{source} has more than one column named {name!r}.")
+        seen.add(name)
 
 
 def _wrong_number(source: str, found: int, wanted: Wanted, target: int | None) -> str:
     advice = ""
     if target is None and found > (wanted.n_features or 0):
-        advice = " Say with --target which one has the answers, with --ignore which ones to leave out."
-    beside = "" if target is None else " beside the target"
-    return f"{source} has {found} columns{beside}; the machine takes {wanted.n_features}.{advice}"
+        advice = " Name the target column with --target, and columns to leave out with --ignore."
+    beside = "" if target is None else " besides the target"
+    return f"{source} has {found} columns{beside}; the model takes {wanted.n_features}.{advice}"

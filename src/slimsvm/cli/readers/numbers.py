@@ -1,4 +1,4 @@
-"""Text to numbers, many at once."""
+"""Numbers from text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
 
 
 def parse_numbers(text: bytes, separator: str) -> NDArray[np.float64] | None:
-    """The numbers of a text, (n,); None where something in it is no number."""
+    """The numbers of a text, (n,); None if anything in it is not a number."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # what NumPy before 2.4 says of a text that does not match
+        warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.4 warns instead of raising
         try:
             return np.fromstring(text, dtype=np.float64, sep=separator)
         except (ValueError, DeprecationWarning):
@@ -21,11 +21,11 @@ def parse_numbers(text: bytes, separator: str) -> NDArray[np.float64] | None:
 
 
 def parse_number(field: str) -> float | None:
-    """One field; NaN where it stands for a missing value, None where it is no number."""
+    """The number in a field; NaN for a missing value, None if it is not a number."""
     field = field.strip()
     if field.lower() in MISSING:
         return float("nan")
     try:
-        return None if "_" in field else float(field)  # Python's float takes 1_000, which no table means
+        return None if "_" in field else float(field)  # Python's float accepts 1_000
     except ValueError:
         return None

@@ -1,14 +1,15 @@
-"""Parquet, where pyarrow is installed: batches of the columns that are wanted, and no others."""
+"""Parquet, if pyarrow is installed: batches of the wanted columns only."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm.cli.errors import DataFailure, UsageFailure
+from slimsvm.cli.errors import DataFailure, UsageFailure, sentence
 from slimsvm.cli.readers.base import BLOCK_VALUES, Source, Wanted
 from slimsvm.cli.readers.columns import choose
 from slimsvm.cli.readers.stream import Stream
@@ -26,12 +27,9 @@ class ParquetSource(Source):
             import pyarrow.parquet
         except ModuleNotFoundError:
             raise UsageFailure("Parquet needs pyarrow. Install it: pip install 'slimsvm[parquet]'") from None
-        self._unreadable = pyarrow.ArrowException
-        try:
+        with self._damage():
             self._file = pyarrow.parquet.ParquetFile(stream.name)
-        except (self._unreadable, OSError) as error:
-            raise DataFailure(f"{self.name} is damaged: {error}.") from error
-        header = tuple(self._file.schema_arrow.names)
+            header = tuple(self._file.schema_arrow.names)
         choice = choose(self.name, header, len(header), wanted)
         self.names, self.notes = choice.names, choice.notes
         self._features = [header[i] for i in choice.features]
@@ -40,12 +38,26 @@ class ParquetSource(Source):
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         columns = [*self._features, *([] if self._target is None else [self._target])]
         step = max(1, BLOCK_VALUES // len(columns))
-        try:
-            for batch in self._file.iter_batches(step, columns=columns, use_threads=False):
+        with self._damage():
+            batches = self._file.iter_batches(step, columns=columns, use_threads=False)
+        while True:
+            with self._damage():
+                batch = next(batches, None)
+                if batch is None:
+                    return
                 X = np.column_stack([self._numbers(batch, name) for name in self._features])
-                yield X, None if self._target is None else self._labels(batch, self._target)
-        except self._unreadable as error:
-            raise DataFailure(f"{self.name} is damaged: {error}.") from error
+                y = None if self._target is None else self._labels(batch, self._target)
+            yield X, y
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Report as damage whatever pyarrow raises: of a damaged file it raises errors of many classes."""
+        try:
+            yield
+        except (DataFailure, MemoryError):
+            raise
+        except Exception as error:
+            raise DataFailure(f"{self.name} is damaged: {sentence(error).removesuffix('.')}.") from error
 
     def _numbers(self, batch: Any, name: str) -> NDArray[np.float64]:
         values = batch.column(name).to_numpy(zero_copy_only=False)
@@ -53,7 +65,7 @@ class ParquetSource(Source):
             return np.asarray(values, dtype=np.float64)
         except (ValueError, TypeError):
             kind = batch.schema.field(name).type
-            raise DataFailure(f"{self.name}: column {name!r} must hold numbers. It holds {kind}.") from None
+            raise DataFailure(f"{self.name}: column {name!r} must hold numbers. Its type is {kind}.") from None
 
     def _labels(self, batch: Any, name: str) -> NDArray[Any]:
         column = batch.column(name)

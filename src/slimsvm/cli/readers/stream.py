@@ -1,4 +1,4 @@
-"""A file or standard input as bytes: decompressed where it is compressed, peeked at, and read by whole lines."""
+"""A file or standard input as bytes: decompressed if needed, and read in whole lines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,35 +16,42 @@ from typing import Any, BinaryIO
 
 from slimsvm.cli.errors import DataFailure, reason
 
-PEEK = 1 << 16  # bytes that are looked at to find out what a file is
-CHUNK = 1 << 21  # bytes that are read at a time
-LONGEST_LINE = 1 << 27  # bytes; a longer line is no line
+PEEK = 1 << 16  # bytes that tell the format of a file
+CHUNK = 1 << 21  # bytes to read at a time
+PIECE = 1 << 20  # bytes to ask a file for at a time: Python allocates what is asked for, not what is there
+LONGEST_LINE = 1 << 27  # bytes; a file with a longer line is not text
+LINE_TIMES, LINE_BYTES = 4, 1 << 20  # a line of a compressed file: at most 4 times the file and 1 MiB
 OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
 
 class Stream:
-    """Bytes with a name; `raw` is what lies below a decompression, for progress."""
+    """Bytes with a name; `raw` is the file before decompression, which progress is measured by.
+
+    `size` is that of the raw file; None for a pipe.
+    """
 
     def __init__(self, name: str, raw: BinaryIO, size: int | None) -> None:
         self.name, self.raw, self.size = name, raw, size
         self.suffixes = [suffix.lower() for suffix in Path(name).suffixes]
         self._start = self._head(raw)
         self._file: Any = raw
+        self.is_compressed = False
         for magic, opener in OPENERS.items():
             if self._start.startswith(magic):
+                self.is_compressed = True
                 self._file = opener(io.BufferedReader(_Rejoined(self._start, raw)))
                 self._start = self._head(self._file)
 
     def peek(self) -> bytes:
-        """The first bytes, which are still there to be read."""
+        """The first bytes, without consuming them."""
         return self._start
 
     def read(self, n: int = CHUNK) -> bytes:
-        """At most n bytes: those that are there without waiting for more; none at the end."""
+        """At most n bytes, as many as are available without waiting; none at the end."""
         if self._start:
             start, self._start = self._start[:n], self._start[n:]
             return start
-        return self._read(self._file, n)
+        return self._read(self._file, min(n, CHUNK))
 
     def read_exactly(self, n: int) -> bytes:
         """n bytes, or fewer at the end."""
@@ -54,35 +62,43 @@ class Stream:
         return b"".join(parts)
 
     def lines(self) -> Iterator[bytes]:
-        """Chunks of whole lines, each with its end; a last line without one gets it."""
-        rest = b""
+        """Chunks of whole lines, each with its line end; a missing last line end is added."""
+        rest, n_rest, longest = [b""], 0, self._longest_line()
         while chunk := self.read():
             cut = chunk.rfind(b"\n") + 1
+            if n_rest + (chunk.find(b"\n") if cut else len(chunk)) > longest:
+                raise DataFailure(f"{self.name} has a line of more than {longest / 2**20:.0f} MiB: it is not text.")
             if not cut:
-                rest += chunk
-                if len(rest) > LONGEST_LINE:
-                    raise DataFailure(f"{self.name} has a line of more than {LONGEST_LINE >> 20} MiB: it is no text.")
+                rest.append(chunk)
+                n_rest += len(chunk)
                 continue
-            yield rest + chunk[:cut]
-            rest = chunk[cut:]
-        if rest.strip():
-            yield rest + b"\n"
+            yield b"".join((*rest, chunk[:cut]))
+            rest, n_rest = [chunk[cut:]], len(chunk) - cut
+        last = b"".join(rest)
+        if last.strip():
+            yield last + b"\n"
+
+    def _longest_line(self) -> int:
+        """The bytes that a line may have: few for a small compressed file, which can unpack to any length."""
+        if not self.is_compressed or self.size is None:
+            return LONGEST_LINE
+        return min(LONGEST_LINE, LINE_TIMES * self.size + LINE_BYTES)
 
     def close(self) -> None:
-        """Let go of the file; standard input is not ours to close."""
-        if self.size is not None:
+        """Close the file, unless it is standard input."""
+        if self.raw is not sys.stdin.buffer:
             self._file.close()
             self.raw.close()
 
     def position(self) -> int:
-        """The bytes of the file that have been read."""
+        """The number of bytes of the file that have been read."""
         try:
             return self.raw.tell()
         except (OSError, ValueError):  # a pipe; a file that was read to its end and closed
             return self.size or 0
 
     def _head(self, file: Any) -> bytes:
-        """The first bytes: of a pipe those that come first, as the rest may take its time."""
+        """The first bytes; of a pipe those that arrive first, because the rest may take long."""
         head = b""
         while len(head) < PEEK and b"\n" not in head and (part := self._read(file, PEEK - len(head))):
             head += part
@@ -98,7 +114,7 @@ class Stream:
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream whose first bytes have been taken already."""
+    """A stream whose first bytes have already been read."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start, self._rest = start, rest
@@ -117,9 +133,10 @@ def open_stream(path: str) -> Stream:
     """The file at `path`, or standard input for "-"."""
     if path == "-":
         return Stream("standard input", sys.stdin.buffer, None)
-    file = Path(path).open("rb")  # noqa: SIM115 - whoever reads to the end closes it
+    file = Path(path).open("rb")  # noqa: SIM115 - the reader closes it at the end
     try:
-        return Stream(path, file, os.fstat(file.fileno()).st_size)
+        status = os.fstat(file.fileno())
+        return Stream(path, file, status.st_size if stat.S_ISREG(status.st_mode) else None)
     except BaseException:
         file.close()
         raise

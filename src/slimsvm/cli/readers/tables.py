@@ -1,7 +1,7 @@
 """CSV and TSV: header detection, columns by name, quotes, exact numbers.
 
-Chunks that hold nothing but numbers take a short way through NumPy. From the first chunk that holds anything else on,
-such as quotes or text labels, the csv module reads record by record.
+NumPy parses chunks that contain only numbers. From the first chunk with anything else, such as quotes or text labels,
+the csv module reads the rest record by record.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ DELIMITERS = ",;\t"
 
 
 class TableSource(Source):
-    """A table of text; its delimiter is found in the first line unless given."""
+    """A table of text; its delimiter is detected from the first line unless given."""
 
     def __init__(self, stream: Stream, wanted: Wanted, delimiter: str | None) -> None:
         super().__init__(stream, wanted)
@@ -37,7 +38,7 @@ class TableSource(Source):
         self._delimiter = delimiter or _delimiter(self._first)
         records = self._records([self._first], 0)
         (end, first), (_, second) = next(records), next(records, (0, []))
-        has_header = _is_header(first, second, wanted)
+        has_header = self._is_header(first, second)
         header = tuple(name.strip() for name in first) if has_header else None
         self._line = end if has_header else 0
         self._first = _without_lines(self._first, self._line)
@@ -50,6 +51,28 @@ class TableSource(Source):
             choice.notes,
         )
 
+    def _is_header(self, first: list[str], second: list[str]) -> bool:
+        """Whether the first record names the columns: none of its fields is a number.
+
+        A mixture of text and numbers is a row of data, unless the next row has a number below a text. Then it may be
+        names or a misprint, and only the user can tell.
+        """
+        if self.wanted.header is not None:
+            return self.wanted.header
+        if self.wanted.names is not None and set(self.wanted.names) <= {name.strip() for name in first}:
+            return True
+        texts = [parse_number(field) is None for field in first]
+        if all(texts):
+            return True
+        for column, (is_text, above, below) in enumerate(zip(texts, first, second, strict=False)):
+            value = parse_number(below)
+            if is_text and value is not None and not isnan(value):
+                raise DataFailure(
+                    f"{self.name}, line 1: {above!r:.60} in column {column} is not a number, and other columns have "
+                    "numbers. If the line has column names, add --header; if it is data, correct it."
+                )
+        return False
+
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         for chunk in chain([self._first], self._chunks):
             values = self._numbers(chunk)
@@ -61,7 +84,7 @@ class TableSource(Source):
             yield values[:, self._features], y
 
     def _numbers(self, chunk: bytes) -> NDArray[np.float64] | None:
-        """A chunk of nothing but numbers, (n, columns), else None."""
+        """The numbers of a chunk, (n, columns); None if it contains anything else."""
         if b'"' in chunk:
             return None
         chunk = chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
@@ -86,7 +109,7 @@ class TableSource(Source):
         for line, row in self._records(chunks, self._line):
             if len(row) != self._n_columns:
                 raise DataFailure(
-                    f"{self.name}, line {line}: {self._n_columns} fields were expected, as in the first line. "
+                    f"{self.name}, line {line}: {self._n_columns} fields are expected, as in the first line. "
                     f"Got {len(row)}."
                 )
             rows.append((line, row))
@@ -97,7 +120,7 @@ class TableSource(Source):
             yield self._converted(rows)
 
     def _records(self, chunks: Iterable[bytes], line: int) -> Iterator[tuple[int, list[str]]]:
-        """Records that are not blank, each with the number of its last line; `line` lines went before."""
+        """Records that are not blank, each with the number of its last line; `line` lines came before the chunks."""
         reader = csv.reader(self._text_lines(chunks), delimiter=self._delimiter, strict=True)
         try:
             for record in reader:
@@ -132,7 +155,7 @@ class TableSource(Source):
                     name = repr(self.names[j]) if self.names else str(i)
                     raise DataFailure(
                         f"{self.name}, line {line}: {row[i]!r:.60} in column {name} is not a number. "
-                        "--ignore leaves a column out."
+                        "To leave a column out, use --ignore."
                     )
                 X[place, j] = value
         return X
@@ -151,17 +174,6 @@ class TableSource(Source):
 def _delimiter(chunk: bytes) -> str:
     line = chunk.split(b"\n", 1)[0].decode(errors="replace")
     return max(DELIMITERS, key=line.count)
-
-
-def _is_header(first: list[str], second: list[str], wanted: Wanted) -> bool:
-    """Whether the first record names the columns: some of it is no number where the second record has one."""
-    if wanted.header is not None:
-        return wanted.header
-    if wanted.names is not None and set(wanted.names) <= {name.strip() for name in first}:
-        return True
-    if not second:
-        return all(parse_number(field) is None for field in first)
-    return any(parse_number(a) is None and parse_number(b) is not None for a, b in zip(first, second, strict=False))
 
 
 def _without_lines(chunk: bytes, n: int) -> bytes:

@@ -1,9 +1,9 @@
-"""C: one header of tables and loops, without malloc and without math.h, for anything that has a compiler.
+"""C: a machine as one C99 header of tables and loops, without malloc and math.h.
 
-`layout.py` says what tables there are, `source.py` which pieces of C text a machine needs; the pieces are in
-`loops.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` turns a machine into integers, and
-`fixed.py` computes what C will compute of them, so that `loss.py` can tell at export what that costs. `header.py` puts
-the file together.
+`layout.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in `loops.py` and
+`probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` converts a machine to
+integers. `fixed.py` computes the same results as the C code, so that `loss.py` can measure the loss of accuracy at
+export. `header.py` writes the file.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from slimsvm.formats.c.quantisation import fixed_point
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 
-CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # what max_bytes chooses from
+CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # the types that max_bytes chooses from
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused where it would be written
+@np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite raise an error when they are written
 def files(
     machine: KernelMachine,
     name: str,
@@ -37,27 +37,27 @@ def files(
     y: Any = None,
     prefix: str | None = None,
 ) -> Files:
-    """One header with the machine's tables and functions.
+    """One header file with the machine's tables and functions.
 
     Parameters
     ----------
-    tables : the type of the tables: "float32" (the default), "float64", or in fixed point "int16" or "int8".
-    max_bytes : what the tables may take. Without `tables` the widest of "float32", "int16" and "int8" that fits is
-        taken.
-    X : (n, d), data that the loss of accuracy is measured on, and whose range fixed point is made for; without it, rows
-        around the vectors serve.
-    y : (n,), their labels, to measure accuracy before and after.
-    prefix : what the names in C begin with; made from the file's name if left out.
+    tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16" or "int8".
+    max_bytes : the most bytes for the tables. Without `tables`, the widest of "float32", "int16" and "int8" that fits
+        is used.
+    X : (n, d), data on which the loss of accuracy is measured, and whose range fixed point must cover; by default
+        generated rows around the vectors.
+    y : (n,), the labels of X, to measure accuracy before and after.
+    prefix : the prefix of all names in C; by default derived from the file name.
     """
     form = form_of(machine)
     kind = _chosen(form, tables, max_bytes)
     prefix = words.prefix_of(name) if prefix is None else prefix
     words.check_prefix(prefix)
     if y is not None and X is None:
-        raise ValueError("y of the C export labels the rows of X. Give X too.")
+        raise ValueError("y of the C export holds the labels of X. Pass X too.")
     if is_fixed(kind) and X is None and machine.kernel.name == "linear":
         raise UnsupportedExportError(
-            "Fixed point needs the range of the data, which the vectors of a linear kernel do not tell. Give rows as X."
+            "Fixed point needs the range of the data, and a linear kernel's vectors do not show it. Pass data as X."
         )
     rows = rows_of(machine, X)
     fixed = fixed_point(form, kind, rows) if is_fixed(kind) else None
@@ -72,7 +72,7 @@ def files(
 
 
 def table_bytes(machine: KernelMachine, tables: TableType = "float32") -> int:
-    """The bytes of all tables that the export of a machine writes: points, coefficients, offsets, maps, calibration."""
+    """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration."""
     return _bytes(form_of(machine), _checked(tables))
 
 
@@ -87,7 +87,7 @@ def _checked(tables: TableType) -> TableType:
 
 
 def _chosen(form: Form, tables: TableType | None, max_bytes: int | None) -> TableType:
-    """The table type asked for, or the widest one that fits; a sentence where none does."""
+    """The requested table type, or the widest that fits; UnsupportedExportError if none fits."""
     if max_bytes is None:
         return "float32" if tables is None else _checked(tables)
     choices = CHOICES if tables is None else (_checked(tables),)
@@ -124,20 +124,20 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
 
 
 def _multiply_adds(form: Form) -> int:
-    """The products per sample, at most: input map, coordinates of points, and coefficients."""
+    """The most multiply-adds per sample: input map, coordinates of points, and coefficients."""
     input_map, head = form.machine.input_map, form.head
     products = form.points.nnz if hasattr(form.points, "nnz") else form.points.size
     products += 0 if input_map is None else input_map.scale.size
     if isinstance(head, StagedHead):
         return int(products + sum(head.sizes) * head.n_scores)
-    return int(products + (0 if form.folded else head.coef.size))
+    return int(products + (0 if form.presummed else head.coef.size))
 
 
 def _lines(form: Form, facts: dict[str, Any], loss: Loss | None) -> list[tuple[str, str]]:
-    """What the comment tells."""
+    """The lines of the comment at the top of the header."""
     machine, parts = form.machine, ", ".join(f"{name} {n}" for name, n in facts["table_bytes"].items())
     answer = f"{machine.answer.n_classes} classes" if isinstance(machine.answer, Classes) else machine.answer.name
-    evaluations = f"{form.n_points} {'products' if form.folded else 'kernel values'}"
+    evaluations = f"{form.n_points} {'products' if form.presummed else 'kernel values'}"
     if isinstance(machine.head, StagedHead):
         evaluations += f" at most, {facts['kernel_evaluations']:.1f} on average,"
     return [

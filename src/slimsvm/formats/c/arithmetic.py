@@ -1,4 +1,4 @@
-"""The integer functions of the C export in NumPy, bit for bit: what C computes is what export announces."""
+"""The integer functions of the C export in NumPy, with the same bits as in C."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ONE = 1 << 30  # a kernel value of one
 
 
 def rounded(v: Integers, n: Any) -> Integers:
-    """v / 2^n, to the nearest; halves away from zero."""
+    """v / 2^n, rounded to the nearest integer, halves away from zero."""
     n = np.asarray(n, dtype=np.int64)
     return np.asarray(np.sign(v) * ((np.abs(v) + ((np.int64(1) << n) >> 1)) >> n))
 
 
 def exp2(y: NDArray[np.uint64]) -> Integers:
-    """2^-y of y with 32 binary digits, with 30."""
+    """2^-y with 30 fraction bits, for y with 32."""
     low, n = y & np.uint64(0xFFFFFFFF), np.minimum(y >> np.uint64(32), np.uint64(32))
     q = np.full_like(y, EXP2[-1])
     for constant in (*EXP2[-2::-1], 2**32):
@@ -30,13 +30,13 @@ def exp2(y: NDArray[np.uint64]) -> Integers:
 
 
 def tanh2(v: Integers) -> Integers:
-    """(1 − e)/(1 + e) with e = 2^-|v|, and the sign of v."""
+    """(1 − e)/(1 + e) with e = 2^-|v|, with the sign of v."""
     e = exp2(np.abs(v).astype(np.uint64))
     return np.asarray(np.sign(v) * (((ONE - e) << 30) // (ONE + e)))
 
 
 def power(v: Integers, degree: int) -> Integers:
-    """v^degree of |v| ≤ 1."""
+    """v^degree for |v| ≤ 1."""
     product = np.full_like(v, ONE)
     while degree:
         product = rounded(product * v, 30) if degree & 1 else product
@@ -46,7 +46,7 @@ def power(v: Integers, degree: int) -> Integers:
 
 
 def root(square: Integers) -> Integers:
-    """√ of numbers below 2^62, rounded down; those below zero are taken for zero."""
+    """Square roots of numbers below 2^62, rounded down; 0 for negative numbers."""
     square = np.maximum(square, 0)
     guess = np.sqrt(square.astype(np.float64)).astype(np.int64)
     guess -= guess * guess > square

@@ -1,4 +1,4 @@
-"""Fixed point: a machine as integers, and what C computes of them, bit for bit, in NumPy."""
+"""A machine in fixed point, and its scores in NumPy, bit for bit the same as in C."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Fixed:
     ----------
     form : the machine.
     tables : the integers of every table of `layout.tables_of`.
-    constants : the other numbers of the C text, by name.
-    input_bits : (d,), the binary digits of every feature.
+    constants : the other numbers in the C text, by name.
+    input_bits : (d,), the fraction bits of every feature.
     """
 
     form: Form
@@ -37,7 +37,7 @@ class Fixed:
     input_bits: Integers
 
     def quantise(self, X: FloatArray) -> Integers:
-        """Data (n, d) as the machine reads them."""
+        """Data (n, d) as integers."""
         scaled = np.clip(np.ldexp(dense(X), self.input_bits), -SHORT, SHORT)
         return np.asarray(np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
 
@@ -53,7 +53,7 @@ class Fixed:
 
     def _scores(self, inputs: Integers) -> tuple[Integers, Integers]:
         u, head, every = self._coordinates(inputs), self.form.head, np.full(len(inputs), self.form.n_points)
-        if self.form.folded:
+        if self.form.presummed:
             sums = self._quantities(u) * self.constants["weight"]
             return self._offset(arithmetic.rounded(sums, self.constants["weight_shift"]), slice(None)), every
         k = self._values(u)
@@ -76,7 +76,7 @@ class Fixed:
         return np.clip(arithmetic.rounded(products + self._array("map_offset"), bits), -most, most)
 
     def points(self) -> FloatArray:
-        """The points (m, p) in units of coordinates, or the folded weights in theirs."""
+        """The points (m, p) as integers in the unit of coordinates, or the weights of a presummed machine."""
         points = self._array("points") * self.constants["point_step"]
         shape = self.form.points.shape
         if "columns" not in self.tables:
@@ -88,7 +88,7 @@ class Fixed:
         return result
 
     def _quantities(self, u: Integers) -> Integers:
-        """x·z, ‖x − z‖² or ‖x − z‖₁ of integers, (n, m): exact, as float64 is below 2^53."""
+        """x·z, ‖x − z‖² or ‖x − z‖₁ of integers, (n, m); exact, because float64 is exact below 2^53."""
         z, x = self.points(), u.astype(np.float64)
         if self.form.machine.kernel.geometry == "manhattan_distance":
             return self.form.machine.kernel._quantity(x, z).astype(np.int64)
@@ -104,7 +104,7 @@ class Fixed:
         return self._array("gammas") if "gammas" in self.tables else self.constants["gamma"]
 
     def _profile(self, t: Integers, gamma: Any) -> Integers:
-        """Kernel values with 30 digits."""
+        """Kernel values with 30 fraction bits."""
         kernel, shift = self.form.machine.kernel, self.constants["gamma_shift"]
         if kernel.geometry != "dot":
             y = t.astype(np.uint64) * np.asarray(gamma, np.uint64)
@@ -129,7 +129,7 @@ class Fixed:
         return np.asarray(np.clip(sums + self._array("intercept")[columns], -WIDE, WIDE))
 
     def _staged(self, k: Integers, head: StagedHead) -> tuple[Integers, Integers]:
-        """Early exit; the head decides by its own rule, on integers."""
+        """Scores and kernel evaluations with early exit; the head's own rule decides, on integers."""
         thresholds = {n: self._array(n).astype(np.float64) for n in ("upper", "lower") if n in self.tables}
         judge = replace(head, **thresholds)  # type: ignore[arg-type]
         scores = np.zeros((len(k), head.n_scores), dtype=np.int64)
@@ -145,5 +145,5 @@ class Fixed:
 
 
 def _by_pairs(head: PairwiseHead, coef: Integers) -> Integers:
-    """LIBSVM's layout of coefficients as a column for every pair."""
+    """The coefficients of LIBSVM's layout with one column per pair."""
     return replace(head, coef=coef.astype(np.float64)).pairs().coef.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The header file: comment, tables, functions, labels and self-test, put together."""
+"""The header file: comment, tables, functions, labels and self-test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AVR_READS = {
     "int32": "((int32_t)pgm_read_dword(a))",
     "uint32": "pgm_read_dword(a)",
     "float32": "pgm_read_float(a)",
-    "float64": "pgm_read_float(a)",  # a double has 32 bits there
+    "float64": "pgm_read_float(a)",  # a double has 32 bits on AVR
 }
 N_TESTS = 4  # rows of the self-test
 CHANCE_TOLERANCE = 0.01
@@ -44,7 +44,7 @@ $labels
 
 SELF_TEST = """
 #ifdef SLIMSVM_SELF_TEST
-/* the number of results that are not as they were when this file was made */
+/* the number of results that differ from the results at export */
 static int m_self_test(void) {
   static const m_input rows[$n][M_N_FEATURES] = {
 $rows
@@ -80,7 +80,7 @@ class Header:
         self.source = Source(form, kind, tables, fixed)
 
     def text(self, comment: str, rows: FloatArray) -> str:
-        """The whole file; `rows` are those that the self-test chooses from."""
+        """The text of the file; the self-test uses some of `rows`."""
         parts = [
             comment,
             "#ifndef M_H\n#define M_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
@@ -105,7 +105,7 @@ class Header:
         avr = "".join(f"#define M_READ_{name.upper()}(a) {AVR_READS[name]}\n" for name in used)
         plain = "".join(f"#define M_READ_{name.upper()}(a) (*(a))\n" for name in used)
         return (
-            "/* tables stay in flash, which small AVR boards read by instructions of their own */\n"
+            "/* tables stay in flash memory, which small AVR boards read with special instructions */\n"
             f"#ifdef __AVR__\n#include <avr/pgmspace.h>\n#define M_FLASH PROGMEM\n{avr}"
             f"#else\n#define M_FLASH\n{plain}#endif\n"
         )
@@ -154,7 +154,7 @@ class Header:
         return _filled(SELF_TEST, n=len(scores), tolerance=tolerance, more=more, checks=checks, **one)
 
     def _expected(self, rows: FloatArray) -> tuple[Any, Any, str]:
-        """Rows whose answer no rounding changes, as C reads them, their scores, and how far these may be off."""
+        """Rows whose prediction no rounding changes, as C reads them, their scores, and the tolerance of the scores."""
         if self.fixed is not None:
             integers = self.fixed.quantise(rows[_spread(np.arange(len(rows)))])
             return integers, self.fixed.scores(integers)[0], "0"
@@ -165,14 +165,14 @@ class Header:
         return inputs[chosen], scores[chosen], f"`{allowed!r}`"
 
     def _allowed(self, inputs: FloatArray) -> float:
-        """1e-9 or 1e-5 times Σ|coef| and the largest that the head reads."""
+        """The tolerance of scores: 1e-9 or 1e-5 times Σ|coef| times the largest input of the head."""
         mapped = inputs if self.machine.input_map is None else self.machine.input_map.apply(inputs)
         K = np.abs(self.machine._evaluator._inputs(mapped)).max(initial=1.0)
         size = np.abs(self.machine.head.coef).sum() * K + np.abs(self.machine.head.intercept).sum()
         return float(f"{max(size, 1e-30) * (1e-5 if self.kind == 'float32' else 1e-9):.2g}")
 
     def _clear(self, inputs: FloatArray, scores: FloatArray, allowed: float) -> Any:
-        """The rows whose answer stays when every score, or threshold, moves by ten times as much, up or down."""
+        """The rows whose prediction stays the same if any score or threshold changes by ten times the tolerance."""
         clear = np.ones(len(inputs), dtype=bool)
         if isinstance(self.machine.answer, Value):
             return np.arange(len(inputs))
@@ -197,7 +197,7 @@ class Header:
 
 
 def _spread(places: Any) -> Any:
-    """A few of the places, evenly; the first where there are none."""
+    """A few of the positions, spread evenly; the first row if there are none."""
     return places[np.unique(np.linspace(0, len(places) - 1, N_TESTS).astype(int))] if len(places) else np.array([0])
 
 
@@ -211,8 +211,8 @@ def _filled(text: str, **given: Any) -> str:
 
 
 def comment(name: str, machine: KernelMachine, facts: list[tuple[str, str]]) -> str:
-    """What the file is, its size, its cost, and what made it."""
-    made = f"made by slimsvm {words.plain(__version__)}, not to be edited"
+    """The comment at the top of the file: what it is, its size, its cost, and the version of slimsvm."""
+    made = f"made by slimsvm {words.plain(__version__)}, do not edit"
     lines = [f"{words.plain(name)}: a kernel machine in C99, {made}", ""]
     facts = [*facts, ("record", machine.digest())]
     lines += [f"  {title:<10} {words.plain(text)}" for title, text in facts]

@@ -1,16 +1,16 @@
-"""C text of the arithmetic in integers: the twins of what `reals.py` has, bit for bit what `fixed.py` computes."""
+"""C text of the arithmetic in integers, with the same names as in `reals.py`; `fixed.py` computes the same bits."""
 
 from __future__ import annotations
 
-# 2^-f = 1 − f q(f) for 0 ≤ f < 1: the coefficients of q times 2^32, alternating in sign; off by 1.2e-10 at most.
+# 2^-f = 1 − f q(f) for 0 ≤ f < 1: the coefficients of q times 2^32, with alternating signs; the error is below 1.2e-10.
 EXP2 = (2977044471, 1031764940, 238387503, 41304524, 5712116, 639548, 48570)
 
 TYPES = """
-typedef int16_t m_input;      /* a feature, with its binary digits: m_quantise makes one of a real number */
-typedef int32_t m_score;      /* M_SCORE_BITS binary digits: m_real makes a real number of it */
-typedef int64_t m_fraction;   /* 28 binary digits */
-typedef int16_t m_coordinate; /* as the points have them */
-typedef int32_t m_value;      /* a kernel value, 30 binary digits */
+typedef int16_t m_input;      /* a feature; m_quantise converts a real number */
+typedef int32_t m_score;      /* M_SCORE_BITS fraction bits; m_real converts to a real number */
+typedef int64_t m_fraction;   /* 28 fraction bits */
+typedef int16_t m_coordinate; /* a coordinate, in the unit of the points */
+typedef int32_t m_value;      /* a kernel value, 30 fraction bits */
 typedef int64_t m_sum;
 """
 
@@ -27,7 +27,7 @@ static inline int64_t m_clamp(int64_t v, int64_t most) {
 """
 
 EXP = f"""
-/* 2^-y of y with 32 binary digits, with 30 */
+/* 2^-y with 30 fraction bits, for y with 32 */
 static inline int32_t m_exp2(uint64_t y) {{
   const uint64_t f = y & 0xFFFFFFFFu;
   const int n = y >> 37 ? 32 : (int)(y >> 32);
@@ -52,7 +52,7 @@ static inline m_value m_profile(uint32_t t, size_t j) {
 }
 """
 POWER = """
-/* (gamma t + coef0)^degree, all of it as a share of what it can be at most */
+/* (gamma t + coef0)^degree, relative to its largest possible value */
 static inline m_value m_profile(int32_t t, size_t j) {
   int64_t product = (int64_t)1 << 30, v = m_round((int64_t)t * M_GAMMA(j), M_GAMMA_SHIFT) + M_COEF0;
   int n;
@@ -87,7 +87,7 @@ static inline m_score m_finish(m_sum sum, size_t c) {
   return (m_score)m_clamp(m_round(sum, M_SUM_SHIFT) + M_INTERCEPT(c), 0x7FFFFFFF);
 }
 """
-FOLDED_FINISH = """
+PRESUMMED_FINISH = """
 static inline m_score m_finish(m_sum sum, size_t c) {
   return (m_score)m_clamp(m_round(sum * M_WEIGHT, M_WEIGHT_SHIFT) + M_INTERCEPT(c), 0x7FFFFFFF);
 }
@@ -137,7 +137,7 @@ static inline int32_t m_sqrt(int64_t v) {
 }
 """
 DISTANCE = """
-/* the distance in feature space of x from the site i, from the kernel value of its point; 30 binary digits */
+/* the distance of x from site i in feature space, from the kernel value of its point; 30 fraction bits */
 static inline m_value m_distance(m_value own, m_value k, size_t i) {
   const int64_t one = (int64_t)1 << 30;
   (void)own;
@@ -149,7 +149,7 @@ UNITS = """
 #define M_ONE ((m_fraction)1 << 28)
 #define M_LEAST ((m_fraction)27)
 """
-# Coupling divides by squares of probabilities down to 1e-14, for which integers have no digits: it is done in double.
+# Coupling divides by squares of probabilities down to 1e-14, which integers cannot represent, so it uses double.
 WEIGHTS = """
 typedef double m_weight;
 #define M_WEIGHT_OF(p) ((double)(p) / 268435456.0)
@@ -162,7 +162,7 @@ static inline m_fraction m_div(m_fraction a, m_fraction b) { return a * M_ONE / 
 FRACTIONS = (
     FRACTIONS_ONLY
     + """
-/* e^-y of y >= 0 */
+/* e^-y for y >= 0 */
 static inline m_fraction m_exp(m_fraction y) {
   if (y >> 33) return 0;
   return m_round(m_exp2((uint64_t)y * 774541002u >> 25), 2);
@@ -176,7 +176,7 @@ static inline m_fraction m_exponent(m_score f, size_t c) {
 }
 """
 SQUEEZE = """
-/* the confidence of a class, between -1/3 and 1/3: it breaks ties of votes */
+/* the confidence of a class, between -1/3 and 1/3, which breaks ties of votes */
 static inline m_score m_squeeze(m_sum v) {
   const int64_t size = v < 0 ? -v : v, share = (size << 24) / (3 * (size + INT64_C($one)));
   return (m_score)(v < 0 ? -share : share);
@@ -190,7 +190,7 @@ static inline m_fraction m_between(m_score f, size_t i) {
 """
 
 QUANTISE = """
-/* a real number as the machine reads it; beyond the range, the end of the range */
+/* a real number as an integer input; numbers outside the range are clipped */
 static inline m_input m_quantise(double value, size_t feature) {
   int n = M_INPUT_BITS(feature);
   (void)feature;

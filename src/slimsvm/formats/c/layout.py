@@ -1,6 +1,6 @@
-"""What a C export holds of a machine: its form in C, and the tables of numbers with their types and bytes.
+"""The form of a machine in C, and its tables of numbers with their types and bytes.
 
-Symbols: m points, p their coordinates, d features of the data, q outputs, s scores.
+Symbols: m points with p coordinates, d features of the data, q outputs, s scores.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from slimsvm.machine import KernelMachine
 
 TableType = Literal["float64", "float32", "int16", "int8"]
 TYPES: tuple[TableType, ...] = ("float64", "float32", "int16", "int8")  # from the widest to the narrowest
-# Coefficients and offsets are few beside the coordinates of points, and their rounding is not averaged out.
+# Coefficients and offsets have wider types: they are few, and their rounding errors do not average out.
 WIDTHS: dict[TableType, dict[str, str]] = {
     "float64": {"point": "float64", "coef": "float64", "offset": "float64"},
     "float32": {"point": "float32", "coef": "float32", "offset": "float32"},
     "int16": {"point": "int16", "coef": "int16", "offset": "int32"},
     "int8": {"point": "int8", "coef": "int16", "offset": "int32"},
 }
-HIGHEST_DEGREE = 2**15 - 1  # an int of the smallest boards
+HIGHEST_DEGREE = 2**15 - 1  # the largest int on boards with 16-bit integers
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of the export: real ones as `values`, and the type they have in C."""
+    """A table of the export: its values as real numbers, and its type in C."""
 
     name: str
     values: NDArray[Any]
@@ -43,7 +43,7 @@ class Table:
 
     @property
     def n_bytes(self) -> int:
-        """What the table takes in C."""
+        """The bytes of the table in C."""
         return int(self.values.size * self.dtype.itemsize)
 
 
@@ -51,15 +51,16 @@ class Table:
 class Form:
     """A machine in the form that C evaluates.
 
-    `folded`: of a linear kernel, the sums over points are done: `points` are one weight vector per score, and there
-    are no coefficients. There is at least one point, if need be with a coefficient of zero: C has no empty arrays.
+    `presummed` machines have a linear kernel whose sums over points are computed in advance: `points` holds one weight
+    vector per score, and there are no coefficients. There is always at least one point, with a coefficient of zero if
+    the machine has none, because C has no empty arrays.
     """
 
     machine: KernelMachine
     points: Any
     head: Head
     gammas: FloatArray | None
-    folded: bool
+    presummed: bool
 
     @property
     def n_points(self) -> int:
@@ -68,22 +69,22 @@ class Form:
 
     @property
     def n_coordinates(self) -> int:
-        """p."""
+        """p, the number of coordinates of a point."""
         return int(self.points.shape[1])
 
 
 def is_fixed(tables: TableType) -> bool:
-    """Whether arithmetic is in integers."""
+    """Whether the arithmetic is in integers."""
     return tables in ("int16", "int8")
 
 
 def form_of(machine: KernelMachine) -> Form:
-    """The machine as C evaluates it, or what stands in the way."""
+    """The machine in the form that C evaluates; UnsupportedExportError if C cannot compute its kernel."""
     kernel = machine.kernel
     if kernel.name == "poly" and not (float(kernel.degree).is_integer() and kernel.degree <= HIGHEST_DEGREE):
         raise UnsupportedExportError(
-            f"The C export computes whole powers up to {HIGHEST_DEGREE} only. The degree of the poly kernel is "
-            f"{kernel.degree:g}: train with another one."
+            f"The degree of the poly kernel must be a whole number of at most {HIGHEST_DEGREE} for the C export. "
+            f"Got {kernel.degree:g}. Train with another degree."
         )
     head, points, gammas = machine.head, machine.points, machine.gammas
     if not head.n_points:
@@ -100,7 +101,7 @@ def form_of(machine: KernelMachine) -> Form:
 
 
 def _with_a_point(head: Head) -> Head:
-    """A head without points, given one that counts for nothing."""
+    """A head without points, with one added point of coefficient zero."""
     coef = np.zeros((1, head.coef.shape[1]))
     if isinstance(head, StagedHead):
         return replace(head, coef=coef, sizes=(*head.sizes[:-1], 1))
@@ -110,10 +111,10 @@ def _with_a_point(head: Head) -> Head:
 
 
 def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
-    """The tables of an export, by name. Of fixed point, `fixed.py` gives the numbers that are zero here."""
+    """The tables of an export, by name. In fixed point, `quantisation.py` fills in the tables that are zero here."""
     width = {role: np.dtype(name) for role, name in WIDTHS[tables].items()}
     found: list[Table] = [*_points(form, width["point"])]
-    if not form.folded:
+    if not form.presummed:
         found.append(Table("coef", coefficients(form.head), width["coef"]))
     found.append(Table("intercept", form.head.intercept, width["offset"]))
     if form.gammas is not None:
@@ -130,14 +131,14 @@ def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
 
 
 def coefficients(head: Head) -> FloatArray:
-    """The coefficients as C reads them, flat: row by row, or of early exit stage by stage, without the zeros."""
+    """The coefficients as a flat array: row by row, or with early exit stage by stage, without the zeros."""
     if isinstance(head, StagedHead):
         return np.concatenate([head.coef[:size, head.columns(t)].ravel() for t, size in enumerate(head.sizes)])
     return np.asarray(head.coef.ravel())
 
 
 def _points(form: Form, dtype: np.dtype[Any]) -> list[Table]:
-    """Points row by row, or their entries that are not zero with columns and row starts, whatever takes less."""
+    """The tables of the points: all entries, or nonzero entries with columns and row starts, whichever is smaller."""
     stored = sparse.csr_array(form.points) if is_sparse(form.points) else sparse.csr_array(dense(form.points))
     entries = [
         Table("points", stored.data if stored.nnz else np.zeros(1), dtype),
@@ -165,7 +166,7 @@ def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:
 
 
 def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[Any]]) -> list[Table]:
-    """A (x − a) + c. In integers, (A x + c − A a) with the binary digits of every x and every row of A."""
+    """The tables of A (x − a) + c. In integers: A x + (c − A a), and the fraction bits of each x and each row of A."""
     scale = Table("map_scale", input_map.scale.ravel(), width["coef" if input_map.is_diagonal else "point"])
     if is_fixed(tables):
         return [
@@ -195,6 +196,6 @@ def _of_calibration(calibration: Calibration, offset: np.dtype[Any]) -> list[Tab
 
 
 def _indices(name: str, values: Any, largest: int | None = None) -> Table:
-    """Whole numbers of at least zero, in the narrowest type that holds `largest`."""
+    """A table of whole numbers of at least zero, in the narrowest type that can hold `largest`."""
     array = np.asarray(values, dtype=np.int64)
     return Table(name, array, np.min_scalar_type(int(array.max()) if largest is None else largest))

@@ -1,4 +1,4 @@
-"""C text that real numbers and integers share: loops over points, heads and answers."""
+"""C text for both real numbers and integers: loops over points, heads and answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ static inline $t m_$name(const m_coordinate *u, size_t j) {
   return t;
 }
 """
-# Of points with few entries: a dot product reads these, a distance all coordinates of x.
+# For sparse points: a dot product reads the stored entries, a distance all coordinates of x.
 SPARSE = {
     "dot": """
 /* $what */
@@ -69,7 +69,7 @@ static inline m_value m_own(const m_coordinate *u) {
 """
 
 SCORES = {
-    "folded": """
+    "presummed": """
 /* fills in the scores and returns the number of $counted */
 static inline int m_scores(const m_input x[M_N_FEATURES], m_score scores[M_N_SCORES]) {
   size_t c;
@@ -136,7 +136,7 @@ static inline int m_scores(const m_input x[M_N_FEATURES], m_score scores[M_N_SCO
   $mapped
   for (t = 0; t < M_N_STAGES; ++t) {
     n = M_SIZES(t);
-    for (; j < n; ++j) k[j] = m_kernel(u, j); /* only those that this stage is the first to need */
+    for (; j < n; ++j) k[j] = m_kernel(u, j); /* kernel values that this stage adds */
     for (c = 0; c < M_N_SCORES; ++c) {
       m_sum sum = 0;
       for (i = 0; i < n; ++i) sum += (m_sum)k[i] * M_COEF(first + i * M_N_SCORES + c);
@@ -150,7 +150,7 @@ static inline int m_scores(const m_input x[M_N_FEATURES], m_score scores[M_N_SCO
 }
 """,
 }
-# A threshold beyond zero is taken off, so that the sign of a score is its answer.
+# A negative upper or positive lower threshold is subtracted, so that the sign of the score gives the prediction.
 SURE = {
     "two": """if (scores[0] > M_UPPER(t)) {
       if (M_UPPER(t) < 0) scores[0] -= M_UPPER(t);
@@ -163,7 +163,7 @@ SURE = {
     "several": """if (m_lead(scores) > M_UPPER(t)) break;""",
 }
 LEAD = """
-/* by how much the best score leads the second */
+/* the difference of the two largest scores */
 static inline m_score m_lead(const m_score *scores) {
   m_score best = scores[0] > scores[1] ? scores[0] : scores[1], second = scores[0] > scores[1] ? scores[1] : scores[0];
   size_t c;
@@ -179,7 +179,7 @@ static inline m_score m_lead(const m_score *scores) {
 }
 """
 PAIR = """
-/* the place of the pair of classes i < j among (0,1), (0,2), ..., (1,2), ... */
+/* the position of the pair of classes i < j in (0,1), (0,2), ..., (1,2), ... */
 static inline size_t m_pair(size_t i, size_t j) {
   return i * (2 * M_N_CLASSES - i - 1) / 2 + j - i - 1;
 }
@@ -187,13 +187,13 @@ static inline size_t m_pair(size_t i, size_t j) {
 
 CLASS = {
     "sign": """
-/* the class of scores, a place among the labels */
+/* the class of scores, as a position in the labels */
 static inline int m_class(const m_score *scores) {
   return scores[0] $above 0 ? 1 : scores[0] $below 0 ? 0 : -1;
 }
 """,
     "largest": """
-/* the class of scores, a place among the labels */
+/* the class of scores, as a position in the labels */
 static inline int m_class(const m_score *scores) {
   size_t c, best = 0;
   for (c = 0; c < M_N_CLASSES; ++c) {
@@ -204,7 +204,7 @@ static inline int m_class(const m_score *scores) {
 }
 """,
     "votes": """
-/* the class of scores, a place among the labels */
+/* the class of scores, as a position in the labels */
 static inline int m_class(const m_score *scores) {
   int votes[M_N_CLASSES] = {0};
   size_t i, j, best = 0;
@@ -221,7 +221,7 @@ static inline int m_class(const m_score *scores) {
 }
 """,
     "decision": """
-/* the class of scores, a place among the labels */
+/* the class of scores, as a position in the labels */
 static inline int m_class(const m_score *scores) {
   m_score decision[M_N_CLASSES];
   size_t c, best = 0;
@@ -235,7 +235,7 @@ static inline int m_class(const m_score *scores) {
 """,
 }
 DECISION = """
-/* a number per class from those of pairs, as scikit-learn has it: votes, and a fraction for how sure they are */
+/* scikit-learn's decision per class from the scores of pairs: votes plus a confidence */
 static inline void m_decision(const m_score *scores, m_score decision[M_N_CLASSES]) {
   m_sum sure[M_N_CLASSES] = {0};
   int votes[M_N_CLASSES] = {0};
@@ -255,7 +255,7 @@ static inline void m_decision(const m_score *scores, m_score decision[M_N_CLASSE
 
 PREDICT = {
     "class": """
-/* the class, a place among the labels$unknown */
+/* the class, as a position in the labels$unknown */
 static inline int m_predict(const m_input x[M_N_FEATURES]) {
   m_score scores[M_N_SCORES];
   m_scores(x, scores);
@@ -263,7 +263,7 @@ static inline int m_predict(const m_input x[M_N_FEATURES]) {
 }
 """,
     "probable": """
-/* the most probable class, a place among the labels$unknown */
+/* the most probable class, as a position in the labels$unknown */
 static inline int m_predict(const m_input x[M_N_FEATURES]) {
   m_fraction p[M_N_CLASSES];
   size_t c, best = 0;
@@ -284,7 +284,7 @@ static inline m_score m_predict(const m_input x[M_N_FEATURES]) {
 }
 """,
     "inlier": """
-/* +1 for what belongs, -1 for what does not */
+/* +1 for inliers, -1 for outliers */
 static inline int m_predict(const m_input x[M_N_FEATURES]) {
   m_score scores[M_N_SCORES];
   m_scores(x, scores);

@@ -1,4 +1,4 @@
-"""What the arithmetic of an export changes, measured on rows of data: the caller's, or rows around the points."""
+"""The loss of accuracy of an export, measured on the caller's data or on generated rows around the points."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ GENERATED = 200  # rows
 
 @dataclass(frozen=True)
 class Loss:
-    """How the answers of an export differ from the machine's.
+    """How the predictions of an export differ from the machine's.
 
     Parameters
     ----------
-    n_rows : rows that it was measured on.
-    generated : whether these were made for the purpose.
-    score : the largest difference of a score; of early exit, where the same stage decided.
-    changed : the share of rows with another answer; nothing for values.
-    before, after : accuracy, or for values the root mean squared error, of machine and export, where labels are given.
+    n_rows : the number of rows on which the loss was measured.
+    generated : whether the rows were generated.
+    score : the largest difference of a score; with early exit, over the rows that the same stage decided.
+    changed : the share of rows whose prediction changed; None for regression.
+    before, after : accuracy, or for regression the root mean squared error, of the machine and of the export; None
+        without labels.
     """
 
     n_rows: int
@@ -41,7 +42,7 @@ class Loss:
     after: float | None
 
     def sentence(self) -> str:
-        """All of it in words."""
+        """The loss in words."""
         rows = f"{self.n_rows} {'generated ' if self.generated else ''}rows"
         words = f"scores differ by at most {self.score:.2g} on {rows}"
         if self.changed is not None:
@@ -53,7 +54,7 @@ class Loss:
 
 
 def rows_of(machine: KernelMachine, X: Any) -> FloatArray:
-    """The caller's rows, checked, or without any rows between and beyond the points, taken back through the map."""
+    """The caller's rows after a check; without any, generated rows between and around the points, in input space."""
     if X is None:
         return _rows_around(machine)
     rows = np.asarray(dense(X), dtype=np.float64)
@@ -66,7 +67,7 @@ def rows_of(machine: KernelMachine, X: Any) -> FloatArray:
 
 
 def _rows_around(machine: KernelMachine) -> FloatArray:
-    """a + t (b − a) for pairs of points and t from −¼ to 1¼, by fixed strides: the same rows for the same machine."""
+    """Rows a + t (b − a) for pairs of points and t from −¼ to 1¼, by fixed strides: the same for equal machines."""
     points = dense(machine.points) if machine.n_vectors else np.zeros((1, machine.points.shape[1]))
     i = np.arange(GENERATED)
     a, b = points[(i * 7919) % len(points)], points[(i * 104729 + 1) % len(points)]
@@ -82,7 +83,7 @@ def _rows_around(machine: KernelMachine) -> FloatArray:
 
 
 def measured(machine: KernelMachine, other: Fixed | KernelMachine, rows: FloatArray, y: Any, generated: bool) -> Loss:
-    """The loss of the machine in other arithmetic."""
+    """The loss of a machine in another arithmetic."""
     scores, counts = machine.scores(rows, precision="float64"), machine.kernel_evaluations(rows, precision="float64")
     theirs, their_counts = scores_of(other, rows)
     same = (counts == their_counts) if isinstance(machine.head, StagedHead) else np.ones(len(rows), dtype=bool)
@@ -114,7 +115,7 @@ def scores_of(other: Fixed | KernelMachine, rows: FloatArray) -> tuple[FloatArra
 
 
 def in_float32(value: Any) -> Any:
-    """Numbers rounded to float32, in float64."""
+    """Numbers rounded to float32, as float64."""
     return np.asarray(value, dtype=np.float64).astype(np.float32).astype(np.float64)
 
 
@@ -139,13 +140,13 @@ def _rounded(value: Any) -> Any:
 def _finite(values: Any) -> Any:
     if not np.isfinite(values).all():
         raise UnsupportedExportError(
-            "Numbers of this machine are beyond float32. Use tables='float64', or scale the data."
+            "Numbers of this machine are too large for float32. Use tables='float64', or scale the data."
         )
     return values
 
 
 def class_places(machine: KernelMachine, answers: NDArray[Any]) -> NDArray[np.intp]:
-    """Answers as C gives them: places among the labels, or +1 and −1."""
+    """Predictions as C returns them: positions in the labels, or +1 and −1."""
     if isinstance(machine.answer, Classes):
         return np.searchsorted(machine.classes, answers)
     return answers.astype(np.intp)

@@ -1,4 +1,4 @@
-"""C text of calibrations, which real numbers and integers share."""
+"""C text of calibrations, for both real numbers and integers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ static inline m_fraction m_expit(m_fraction v) {
 }
 """
 SCALED = """
-/* numbers of at least zero as shares of their sum */
+/* scales numbers of at least zero to sum to one */
 static inline void m_scaled(m_fraction *p) {
   m_fraction total = 0;
   size_t c;
@@ -19,7 +19,7 @@ static inline void m_scaled(m_fraction *p) {
 }
 """
 INTERPOLATE = """
-/* the rising function of a score: straight between its knots, level beyond */
+/* an increasing function of a score: linear between its knots, constant outside */
 static inline m_fraction m_level(m_score f, size_t c) {
   size_t i = M_KNOT_STARTS(c);
   const size_t end = M_KNOT_STARTS(c + 1);
@@ -28,9 +28,9 @@ static inline m_fraction m_level(m_score f, size_t c) {
   return i + 1 < end ? m_between(f, i) : M_LEVELS(i);
 }
 """
-# Wu, Lin & Weng 2004, second method, in LIBSVM's own iteration and tolerance.
+# The second method of Wu, Lin & Weng (2004), with LIBSVM's iteration and tolerance.
 COUPLE = """
-/* probabilities p of classes from those of pairs, r[i][j] = P(i if i or j), of which those with i < j are given */
+/* probabilities p of classes from those of pairs, r[i][j] = P(i if i or j), given for i < j */
 static inline void m_couple(m_weight r[M_N_COUPLED][M_N_COUPLED], m_weight p[M_N_COUPLED]) {
   m_weight q[M_N_COUPLED][M_N_COUPLED], qp[M_N_COUPLED], pqp, step, most;
   size_t t, j;
@@ -83,7 +83,7 @@ static inline m_fraction m_clipped(m_fraction p) {
 }
 """
 COUPLE_TWO = """
-/* what coupling makes of the probability of the second of two classes, given that of the first */
+/* the coupled probability of the second of two classes, from the probability of the first */
 static inline m_fraction m_couple_two(m_fraction first) {
   m_weight r[2][2], p[2];
   r[0][1] = M_WEIGHT_OF(first);
@@ -100,7 +100,7 @@ static inline void m_probabilities(const m_input x[M_N_FEATURES], m_fraction p[M
   $body
 }
 """
-# `f` are the scores that the calibration reads: those of the head, or of pairs' votes.
+# `f` are the scores that the calibration reads: the head's scores, or the decision per class.
 BODIES = {
     "one": """p[1] = $probability;
   p[0] = M_ONE - p[1];""",

@@ -1,11 +1,11 @@
-"""Coefficients for rounded points: what rounding did to the points, new coefficients mend as far as they can.
+"""New coefficients that compensate for the rounding of points.
 
-A machine whose large coefficients cancel suffers much from small moves of its points. In feature space its
-Σ_j β_j φ(z_j) has a nearest expansion on the rounded points z′:
+If large coefficients cancel, small changes of the points change the scores much. The expansion Σ_j β_j φ(z_j) has a
+nearest expansion on the rounded points z′ in feature space:
 
     β′ = (K_z′z′ + ε I)⁻¹ K_z′z β
 
-A larger ε gives smaller coefficients, whose own rounding costs less; what serves best is measured.
+A larger ε gives smaller coefficients with smaller rounding errors; the best ε is measured.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ MOST_POINTS = 2000
 
 
 def projected_heads(form: Form, rounded: FloatArray) -> Iterator[Head]:
-    """Heads for the rounded points (m, p), one for every ε; none where there is no one feature space, or it is vast."""
+    """Heads for the rounded points (m, p), one for each ε.
+
+    There are none if the machine has no single feature space, or too many points.
+    """
     kernel, head = form.machine.kernel, form.head
     shared = isinstance(head, (LinearHead, PairsHead, StagedHead))
-    if form.folded or not shared or not kernel.definite or form.gammas is not None or form.n_points > MOST_POINTS:
+    if form.presummed or not shared or not kernel.definite or form.gammas is not None or form.n_points > MOST_POINTS:
         return
     own, cross = kernel.gram(rounded, rounded), kernel.gram(rounded, dense(form.points))
     typical = float(np.trace(own)) / len(own)

@@ -1,8 +1,8 @@
-"""The digits of everything: how a machine becomes integers.
+"""Fixed point: how the numbers of a machine become integers.
 
-A real number r with b binary digits is the integer r 2^b. Data and points share their digits, so few that the sum over
-coordinates fits 32 bits; kernel values have 30, as a share of the largest that there can be; the digits of
-coefficients and scores are what 16 and 32 bits hold.
+A real number r with b fraction bits is the integer r 2^b. Data and points have the same number of fraction bits, few
+enough for the sum over coordinates to fit 32 bits. Kernel values have 30, relative to the largest possible value.
+Coefficients and scores have as many as fit 16 and 32 bits.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
 
 LOG2E = 1.4426950408889634
-LARGEST_COORDINATE = 2**14 - 1  # so that the square of a difference fits 32 bits with its sign
-NEGLIGIBLE = 11.0  # −log of the kernel value, 2^-16, beyond which a radial kernel is taken to be zero
-MOST_CLASSES = 100  # that calibrations and decisions have digits for
-MOST_DIGITS = 96  # of coordinates, on either side of the point
-PROBES = 500  # rows that coefficients are chosen by
+LARGEST_COORDINATE = 2**14 - 1  # so that the square of a difference fits a signed integer of 32 bits
+NEGLIGIBLE = 11.0  # −log of the kernel value, 2^-16, below which a radial kernel counts as zero
+MOST_CLASSES = 100  # most classes for which calibrations and decisions are accurate enough
+MOST_DIGITS = 96  # most fraction bits of coordinates, positive or negative
+PROBES = 500  # rows by which the coefficients are chosen
 
 
 def fixed_point(form: Form, kind: TableType, rows: FloatArray) -> Fixed:
-    """The machine in integers; `rows` (n, d) are data of the range that it must take, and what choices are made by."""
-    first = _Maker(form, kind, rows).made()
+    """The machine in integers. `rows` (n, d) are data in the range to cover; choices are made by the error on them."""
+    first = _Quantiser(form, kind, rows).made()
     probes = rows[:: max(1, len(rows) // PROBES)]
     expected = form.machine.scores(probes, precision="float64")
     heads = projected_heads(form, np.ldexp(first.points(), -first.constants["bits"]))
-    candidates = [first, *(_Maker(replace(form, head=head), kind, rows).made() for head in heads)]
+    candidates = [first, *(_Quantiser(replace(form, head=head), kind, rows).made() for head in heads)]
     return min(candidates, key=lambda fixed: _error(fixed, probes, expected))
 
 
 def _error(fixed: Fixed, rows: FloatArray, expected: FloatArray) -> float:
-    """The mean of |error| of the scores; means forgive the few rows that another stage decides."""
+    """The mean absolute error of the scores; a mean, because a few rows may be decided by another stage."""
     return float(np.abs(fixed.real(fixed.scores(fixed.quantise(rows))[0]) - expected).mean())
 
 
-class _Maker:
-    """Chooses the digits of everything, in the order in which they depend on one another."""
+class _Quantiser:
+    """Chooses the fraction bits of all numbers, in the order in which they depend on one another."""
 
     def __init__(self, form: Form, kind: TableType, rows: FloatArray) -> None:
         self.form, self.kind = form, kind
@@ -60,7 +60,7 @@ class _Maker:
 
     def made(self) -> Fixed:
         self._set_points()
-        unit = 1.0 if self.form.folded else self._set_kernel()
+        unit = 1.0 if self.form.presummed else self._set_kernel()
         self._set_head(unit)
         input_bits = self._set_inputs()
         if self.machine.calibration is not None:
@@ -72,26 +72,26 @@ class _Maker:
         return Fixed(self.form, tables, self.constants, input_bits)
 
     def _set_points(self) -> None:
-        """F, the digits of coordinates, and the integers of the points."""
+        """Set the fraction bits of coordinates, and the integers of the points."""
         points, p = dense(self.machine.points), self.form.n_coordinates
         farthest, data = float(np.abs(points).max(initial=0.0)), float(np.abs(self.rows).max(initial=0.0))
         geometry = self.kernel.geometry
         reach = max(farthest, data) if geometry == "dot" else max(farthest, min(data, farthest + self._reach()))
         room = {
-            "dot": LARGEST_COORDINATE if self.form.folded else isqrt(WIDE // p),
+            "dot": LARGEST_COORDINATE if self.form.presummed else isqrt(WIDE // p),
             "squared_distance": isqrt((2**32 - 1) // (4 * p)),
             "manhattan_distance": (2**32 - 1) // (2 * p),
         }[geometry]
         most = min(LARGEST_COORDINATE, room)
-        self.bits = digits(reach, most)
+        self.bits = fraction_bits(reach, most)
         if abs(self.bits) > MOST_DIGITS:
             raise UnsupportedExportError(
-                f"Fixed point takes data between 1e-25 and 1e25. The largest of data and vectors is {reach:.1g}. "
-                "Scale the data."
+                f"Fixed point needs data between 1e-25 and 1e25. The largest number of data and vectors is "
+                f"{reach:.1g}. Scale the data."
             )
         stored, narrow = self.layout["points"].values, self.layout["points"].dtype.itemsize == 1
-        if self.form.folded:
-            self.weight_bits = digits(float(np.abs(stored).max(initial=0.0)), 127 if narrow else SHORT)
+        if self.form.presummed:
+            self.weight_bits = fraction_bits(float(np.abs(stored).max(initial=0.0)), 127 if narrow else SHORT)
             self.values["points"], step = np.rint(np.ldexp(stored, self.weight_bits)), 1
         else:
             scaled = np.ldexp(stored, self.bits)
@@ -100,13 +100,13 @@ class _Maker:
         self.constants |= {"range": most, "point_step": step, "bits": self.bits}
 
     def _reach(self) -> float:
-        """How far from a point a radial kernel is not yet zero."""
+        """The distance from a point beyond which a radial kernel counts as zero."""
         gamma = float(np.min(self.form.gammas)) if self.form.gammas is not None else self.kernel.gamma
         far = NEGLIGIBLE / max(gamma, 1e-300)
         return far if self.kernel.geometry == "manhattan_distance" else far**0.5
 
     def _set_kernel(self) -> float:
-        """γ and coef0; the kernel value that 30 digits mean one of."""
+        """Set γ and coef0, and return the kernel value that the integer 2^30 stands for."""
         gammas = self.kernel.gamma if self.form.gammas is None else self.form.gammas
         squared = self.kernel.name != "laplacian"
         per_unit = np.ldexp(np.asarray(gammas, dtype=np.float64), -self.bits * (2 if squared else 1))
@@ -119,7 +119,7 @@ class _Maker:
             largest = self._largest_argument()
             unit = float(np.float64(largest) ** self.kernel.degree)
             scaled, coef0 = per_unit * 2.0**30 / largest, self.kernel.coef0 * 2.0**30 / largest
-        shift = min(max(digits(float(np.max(scaled)), WIDE), 0), 62)
+        shift = min(max(fraction_bits(float(np.max(scaled)), WIDE), 0), 62)
         integers = np.rint(np.minimum(np.ldexp(scaled, shift), WIDE)).astype(np.int64)
         self.constants |= {"gamma_shift": shift, "coef0": round(coef0)}
         if self.form.gammas is None:
@@ -129,7 +129,7 @@ class _Maker:
         return float(unit)
 
     def _largest_argument(self) -> float:
-        """A bound on |γ x·z + coef0|: twice what the rows and points have, or what there can be, if that is less."""
+        """A bound on |γ x·z + coef0|: twice the largest value of rows and points, or the largest possible if less."""
         points, rows = dense(self.form.points), self.rows
         gamma = self.kernel.gamma if self.form.gammas is None else float(np.max(self.form.gammas))
         seen = max(float(np.abs(rows @ points.T).max(initial=0.0)), float((points**2).sum(axis=1).max(initial=0.0)))
@@ -142,9 +142,9 @@ class _Maker:
         return gamma * min(2 * seen, bound) + abs(self.kernel.coef0) or 1.0
 
     def _set_head(self, unit: float) -> None:
-        """Coefficients, offsets and thresholds; the digits of scores."""
+        """Set coefficients, offsets and thresholds, and the fraction bits of scores."""
         head = self.form.head
-        if self.form.folded:
+        if self.form.presummed:
             self._set_weights()
             return
         if isinstance(head, MirrorHead):
@@ -154,9 +154,9 @@ class _Maker:
             raise UnsupportedExportError(
                 "The kernel values of this machine are too large for fixed point. Scale the data."
             )
-        bits = digits(float(np.abs(coef).max(initial=0.0)), SHORT)
+        bits = fraction_bits(float(np.abs(coef).max(initial=0.0)), SHORT)
         totals = np.abs(head.coef).sum(axis=0).max(initial=0.0) * unit * (2 if isinstance(head, PairwiseHead) else 1)
-        score_bits = min(digits(float(totals + np.abs(head.intercept).max()), 2**29), 30 + bits)
+        score_bits = min(fraction_bits(float(totals + np.abs(head.intercept).max()), 2**29), 30 + bits)
         bits = min(bits, score_bits + 32)
         self.values["coef"] = np.rint(np.ldexp(coef, bits))
         self.constants |= {"sum_shift": 30 + bits - score_bits, "score_bits": score_bits}
@@ -166,10 +166,10 @@ class _Maker:
         head = self.form.head
         edge = np.ldexp(float(self.constants["range"]), -self.bits)
         totals = np.abs(dense(self.form.points)).sum(axis=1).max(initial=0.0) * edge
-        score_bits = digits(float(totals + np.abs(head.intercept).max()), 2**29)
-        # A sum has bits + weight_bits digits and may need 45 bits, so the factor has at most 17.
+        score_bits = fraction_bits(float(totals + np.abs(head.intercept).max()), 2**29)
+        # A sum has bits + weight_bits fraction bits and may need 45 bits in all, so the factor has at most 17.
         factor = 2.0 ** (score_bits - self.bits - self.weight_bits)
-        shift = min(max(digits(factor, 2**16), 0), 62)
+        shift = min(max(fraction_bits(factor, 2**16), 0), 62)
         self.constants |= {"weight": round(factor * 2.0**shift), "weight_shift": shift, "score_bits": score_bits}
         self._set_offsets(score_bits)
 
@@ -180,10 +180,15 @@ class _Maker:
                 self.values[name] = np.rint(np.ldexp(self.layout[name].values, bits))
 
     def _set_sites(self, head: MirrorHead, unit: float) -> float:
-        """d² as a share of D unit, with D = 2^own_shift ≥ (1 + |β|)²; what 30 digits of a distance mean one of."""
+        """Set the sites, and return the distance that the integer 2^30 stands for.
+
+        d² is stored relative to D · unit, with D = 2^own_shift ≥ (1 + |β|)².
+        """
         own_shift = max(ceil(2 * log2(1 + float(np.abs(head.scale).max()))), 0)
         if own_shift > 30:
-            raise UnsupportedExportError("The scales of this mirror machine are too large for fixed point.")
+            raise UnsupportedExportError(
+                "The scales of this mirror machine are too large for fixed point. Use float32 tables."
+            )
         share = np.ldexp(1.0, 30 - own_shift)
         sign = -1 if self.kernel.geometry == "dot" else 1
         self.values["scale"] = np.rint(sign * 2 * head.scale * share)
@@ -192,18 +197,21 @@ class _Maker:
         return float(np.sqrt(unit * 2.0**own_shift))
 
     def _set_inputs(self) -> Integers:
-        """The digits of features, and the input map."""
+        """Set the input map, and return the fraction bits of the features."""
         input_map = self.machine.input_map
         if input_map is None:
             return np.full(self.machine.n_features, self.bits)
         A, shift, offset = input_map.scale, input_map.shift, input_map.offset
         ranges = self._input_ranges(input_map)
-        input_bits = np.array([min(max(digits(float(r), SHORT), -100), 100) for r in ranges])
+        input_bits = np.array([min(max(fraction_bits(float(r), SHORT), -100), 100) for r in ranges])
         start = (offset - (A * shift if input_map.is_diagonal else A @ shift)) * 2.0**self.bits
         factors = A * np.ldexp(1.0, self.bits - input_bits)
         most = np.abs(factors) if input_map.is_diagonal else np.abs(factors).max(axis=1, initial=0.0)
         limit = np.iinfo(self.layout["map_scale"].dtype).max
-        room = [min(digits(float(a), limit), digits(abs(float(t)), WIDE)) for a, t in zip(most, start, strict=True)]
+        room = [
+            min(fraction_bits(float(a), limit), fraction_bits(abs(float(t)), WIDE))
+            for a, t in zip(most, start, strict=True)
+        ]
         map_bits = np.clip(room, 0, 30)
         self.values["map_bits"], self.values["input_bits"] = map_bits, input_bits
         lifted = map_bits if input_map.is_diagonal else map_bits[:, None]
@@ -212,7 +220,7 @@ class _Maker:
         return input_bits
 
     def _input_ranges(self, input_map: InputMap) -> FloatArray:
-        """The largest |x| of every feature that matters: beyond, a diagonal map leaves the range of coordinates."""
+        """The largest |x| of every feature: beyond it, a diagonal map leaves the range of coordinates."""
         seen = 2 * np.abs(self.data).max(axis=0, initial=0.0)
         if not input_map.is_diagonal:
             return np.asarray(seen)
@@ -223,7 +231,9 @@ class _Maker:
 
     def _set_calibration(self, calibration: Calibration) -> None:
         if self.machine.answer.n_classes > MOST_CLASSES:  # type: ignore[attr-defined]
-            raise UnsupportedExportError(f"Probabilities in fixed point have digits for {MOST_CLASSES} classes.")
+            raise UnsupportedExportError(
+                f"Probabilities in fixed point are limited to {MOST_CLASSES} classes. Use float32 tables."
+            )
         votes = self.form.head.gives_pairs and not calibration.reads_pairs
         bits = DECISION_BITS if votes else self.constants["score_bits"]
         if isinstance(calibration, Isotonic):
@@ -231,24 +241,24 @@ class _Maker:
             self.values["levels"] = np.rint(np.ldexp(np.clip(calibration.y, -7, 7), 28))
             return
         a = np.array([calibration.slope]) if isinstance(calibration, Softmax) else calibration.a  # type: ignore[attr-defined]
-        shift = min(max(digits(float(np.abs(a).max()) * 2.0 ** (28 - bits), WIDE), 0), 62)
+        shift = min(max(fraction_bits(float(np.abs(a).max()) * 2.0 ** (28 - bits), WIDE), 0), 62)
         slopes = np.clip(np.rint(a * 2.0 ** (28 - bits + shift)), -WIDE, WIDE)
         self.constants["slope_shift"] = shift
         if isinstance(calibration, Softmax):
             self.constants["slope"] = int(slopes[0])
             return
         lifts = np.clip(calibration.b, -4096, 4096)  # type: ignore[attr-defined]
-        lift_bits = min(digits(float(np.abs(lifts).max()), WIDE), 28)
+        lift_bits = min(fraction_bits(float(np.abs(lifts).max()), WIDE), 28)
         self.values["slopes"], self.values["lifts"] = slopes, np.rint(np.ldexp(lifts, lift_bits))
         self.constants["lift_step"] = 2 ** (28 - lift_bits)
 
 
-def digits(most: float, limit: float) -> int:
-    """The largest b with most 2^b ≤ limit, up to rounding; none are needed for zero."""
+def fraction_bits(most: float, limit: float) -> int:
+    """The largest b with most · 2^b ≤ limit, up to rounding; 0 if `most` is zero."""
     return floor(log2(limit) - log2(most)) if most > 0 else 0
 
 
 def _within(values: Any, table: Table) -> Integers:
-    """Integers, cut off at the ends of the table's type."""
+    """The values as integers, clipped to the range of the table's type."""
     ends = np.iinfo(table.dtype)
     return np.clip(np.asarray(values).astype(np.int64).ravel(), max(ends.min, -ends.max), ends.max)

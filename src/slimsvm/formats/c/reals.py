@@ -1,7 +1,7 @@
-"""C text of the arithmetic of real numbers: types, exponential, square root, kernels. No math.h is needed.
+"""C text of the arithmetic in real numbers: types, exponential, square root, kernels. It does not need math.h.
 
-In all C text of this package `m_` and `M_` stand for the prefix of the export's names, and numbers between back quotes
-are constants of the type of the tables.
+In the C text of this package, `m_` and `M_` stand for the prefix of all names, and numbers between back quotes are
+constants of the type of the tables.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import factorial
 
 TYPES = """
-typedef $real m_real; /* what everything is computed in: data, scores and probabilities */
+typedef $real m_real; /* the type of data, scores and probabilities */
 typedef m_real m_input;
 typedef m_real m_score;
 typedef m_real m_fraction;
@@ -18,8 +18,8 @@ typedef m_real m_value;
 typedef m_real m_sum;
 """
 
-# By type: the y beyond which e^-y is zero, the degree of the polynomial, and ln 2 in two parts, of which the first has
-# few binary digits: its products with whole numbers are exact.
+# For each type: the y above which e^-y is zero, the degree of the polynomial, and ln 2 as a sum of two parts. The first
+# part has few bits, so that its products with whole numbers are exact.
 EXP = {
     "float32": (87.0, 7, "0.693359375", "-2.12194440054690581e-4"),
     "float64": (708.0, 13, "0.693147180369123816490", "1.90821492927058770002e-10"),
@@ -27,11 +27,11 @@ EXP = {
 
 
 def exponential(tables: str) -> str:
-    """e^-y = 2^-n e^r with r = n ln 2 − y, so that |r| ≤ ½ ln 2, and Taylor's polynomial of e^r."""
+    """The C function of e^-y = 2^-n e^r with r = n ln 2 − y and |r| ≤ ½ ln 2, by the Taylor polynomial of e^r."""
     limit, degree, high, low = EXP[tables]
     steps = "\n".join(f"  e = e * r + `{1 / factorial(i)!r}`;" for i in range(degree - 1, -1, -1))
     return f"""
-/* e^-y of y >= 0; not a number where y is none */
+/* e^-y for y >= 0; NaN if y is NaN */
 static inline m_real m_exp(m_real y) {{
   m_real r, e;
   int n;
@@ -48,11 +48,11 @@ static inline m_real m_exp(m_real y) {{
 
 
 def shortfall(tables: str) -> str:
-    """1 − e^-y, which near zero keeps its digits only by a series of its own."""
+    """The C function of 1 − e^-y, by its own series near zero, where the difference would cancel."""
     degree = EXP[tables][1]
     steps = "\n".join(f"  e = `{1 / factorial(i)!r}` - e * y;" for i in range(degree - 1, 0, -1))
     return f"""
-/* 1 - e^-y of y >= 0 */
+/* 1 - e^-y for y >= 0 */
 static inline m_real m_shortfall(m_real y) {{
   m_real e = `{1 / factorial(degree)!r}`;
   if (!(y < `0.34`)) return 1 - m_exp(y);
@@ -83,7 +83,7 @@ static inline m_real m_power(m_real v) {
 
 
 def square_root(tables: str) -> str:
-    """√v: v is brought into [1, 4) by powers of four, and Newton's steps double the digits of a first guess."""
+    """The C function of √v: v is scaled to [1, 4) by powers of four, then Newton's method improves a first guess."""
     least, most = {"float32": ("1e-36", "1e36"), "float64": ("1e-300", "1e300")}[tables]
     return f"""
 static inline m_real m_sqrt(m_real v) {{
@@ -95,7 +95,7 @@ static inline m_real m_sqrt(m_real v) {{
   while (v >= 4) v *= `0.25`, scale *= 2;
   while (v < `2.384185791015625e-7`) v *= 4194304, scale *= `0.00048828125`;
   while (v < 1) v *= 4, scale *= `0.5`;
-  root = v * `0.34` + `0.7`; /* off by 6 % at most */
+  root = v * `0.34` + `0.7`; /* an error of at most 6 % */
   for (i = 0; i < 4; ++i) root = `0.5` * (root + v / root);
   return root * scale;
 }}
@@ -142,7 +142,7 @@ static inline void m_map(const m_input *x, m_coordinate *u) {
 }
 
 DISTANCE = """
-/* the distance in feature space of x from the site i, from the kernel value of its point */
+/* the distance of x from site i in feature space, from the kernel value of its point */
 static inline m_value m_distance(m_value own, m_value k, size_t i) {
   (void)own;
   return m_sqrt($square);
@@ -169,7 +169,7 @@ static inline m_fraction m_exponent(m_score f, size_t c) {
 }
 """
 SQUEEZE = """
-/* the confidence of a class, between -1/3 and 1/3: it breaks ties of votes */
+/* the confidence of a class, between -1/3 and 1/3, which breaks ties of votes */
 static inline m_score m_squeeze(m_sum v) {
   return v / (3 * ((v < 0 ? -v : v) + 1));
 }

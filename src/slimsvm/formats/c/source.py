@@ -1,4 +1,4 @@
-"""The C text of a machine: which pieces it needs, in the order in which C needs them."""
+"""The C functions that a machine needs, in the order in which C needs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slimsvm.heads import MirrorHead, StagedHead
 
 
 class Source:
-    """Collects the pieces for one machine; with `fixed`, those in integers."""
+    """Collects the C text of one machine; with `fixed`, in integers."""
 
     def __init__(self, form: Form, kind: TableType, tables: dict[str, Table], fixed: Fixed | None) -> None:
         self.form, self.kind, self.tables, self.fixed = form, kind, tables, fixed
@@ -24,12 +24,12 @@ class Source:
         self.numbers: Any = reals if fixed is None else integers
 
     def functions(self) -> str:
-        """All functions, in order."""
+        """The C text of all functions, in order."""
         pieces = [*self._arithmetic(), *self._map(), *self._kernel(), *self._scores(), *self._answer()]
         return "\n".join(piece.strip("\n") + "\n" for piece in pieces)
 
     def constants(self) -> dict[str, str]:
-        """The numbers of the C text, by the names of their macros."""
+        """The numbers in the C text, by the names of their macros."""
         head = self.head
         found = {
             "N_FEATURES": str(self.machine.n_features),
@@ -49,7 +49,7 @@ class Source:
         return found | self._calibration_constants()
 
     def _kernel_constants(self) -> dict[str, str]:
-        if self.form.folded or self.kernel.name == "linear":
+        if self.form.presummed or self.kernel.name == "linear":
             return {}
         found = {"GAMMA(j)": "M_GAMMAS(j)" if self.form.gammas is not None else f"`{self.kernel.gamma!r}`"}
         if self.kernel.geometry == "dot":
@@ -60,9 +60,9 @@ class Source:
 
     def _fixed_constants(self, constants: dict[str, int]) -> dict[str, str]:
         wanted = ["range", "score_bits"]
-        wanted += ["weight", "weight_shift"] if self.form.folded else ["gamma_shift", "sum_shift"]
+        wanted += ["weight", "weight_shift"] if self.form.presummed else ["gamma_shift", "sum_shift"]
         found = {name.upper(): str(constants[name]) for name in wanted}
-        if not self.form.folded:
+        if not self.form.presummed:
             found["GAMMA(j)"] = "M_GAMMAS(j)" if self.form.gammas is not None else str(constants["gamma"])
             if self.kernel.geometry == "dot":
                 found["COEF0"] = f"INT64_C({constants['coef0']})"
@@ -128,7 +128,7 @@ class Source:
             value = (reals.SHORTFALLS if self.head.reads_distances else {}).get(self.kernel.name)
             value = value or reals.PROFILES[self.kernel.name]
         else:
-            t = "int64_t" if self.form.folded else "int32_t" if geometry == "dot" else "uint32_t"
+            t = "int64_t" if self.form.presummed else "int32_t" if geometry == "dot" else "uint32_t"
             z, value = "int32_t", "m_profile(t, j)"
         text = loops.DENSE
         if "columns" in self.tables:
@@ -144,7 +144,7 @@ class Source:
             "value": value,
         }
         pieces = [Template(text).substitute(words)]
-        if self.form.folded:
+        if self.form.presummed:
             return pieces
         pieces += [integers.PROFILES[self.kernel.name]] if self.fixed is not None else []
         pieces.append(Template(loops.KERNEL).substitute(words))
@@ -164,18 +164,18 @@ class Source:
 
     def _scores(self) -> list[str]:
         head = self.head
-        layout = "folded" if self.form.folded else head.name if head.name in loops.SCORES else "linear"
+        layout = "presummed" if self.form.presummed else head.name if head.name in loops.SCORES else "linear"
         mapped = self.machine.input_map is not None or self.fixed is not None
         several = isinstance(head, StagedHead) and head.lower is None
         words = {
             "mapped": "m_coordinate u[M_N_COORDINATES];\n  m_map(x, u);" if mapped else "const m_coordinate *u = x;",
             "own": f"const m_value own = {'m_own(u)' if self.kernel.geometry == 'dot' else '0'};",
-            "counted": "scores" if self.form.folded else "kernel values that this took",
+            "counted": "scores" if self.form.presummed else "kernel values computed",
             "sure": loops.SURE["several" if several else "two"] if "upper" in self.tables else "",
         }
         pieces = [loops.PAIR] if head.gives_pairs else []
         pieces += [loops.LEAD] if several and "upper" in self.tables else []
-        finish = integers.FOLDED_FINISH if self.form.folded and self.fixed is not None else self.numbers.FINISH
+        finish = integers.PRESUMMED_FINISH if self.form.presummed and self.fixed is not None else self.numbers.FINISH
         return [*pieces, finish, Template(loops.SCORES[layout]).substitute(words)]
 
     def _answer(self) -> list[str]:
@@ -191,17 +191,19 @@ class Source:
         if way == "value" and self.head.n_scores > 1:
             return []
         words = {
-            "unknown": "; -1 where x is not all numbers" if self.fixed is None else "",
-            "scaled": "" if self.fixed is None else "; m_real makes a real number of it",
+            "unknown": "; -1 if x contains a NaN" if self.fixed is None else "",
+            "scaled": "" if self.fixed is None else "; m_real converts it to a real number",
         }
         return [Template(loops.PREDICT[way]).substitute(words)]
 
     def _decision(self, answer: Classes) -> list[str]:
-        """The decision per class of a machine of pairs, as scikit-learn has it."""
+        """scikit-learn's decision per class, for a machine with scores of pairs."""
         if not self.head.gives_pairs or answer.n_classes == 2 or answer.shape == "ovo":
             return []
         if self.fixed is not None and answer.n_classes > MOST_CLASSES:
-            raise UnsupportedExportError(f"Decisions in fixed point have digits for {MOST_CLASSES} classes.")
+            raise UnsupportedExportError(
+                f"Decisions in fixed point are limited to {MOST_CLASSES} classes. Use float32 tables."
+            )
         vote = "" if self.fixed is None else f" * {2**DECISION_BITS}"
         squeeze = self.numbers.SQUEEZE
         if self.fixed is not None:
@@ -215,7 +217,7 @@ class Source:
             return Template(loops.CLASS["decision" if by_decision else "votes"]).substitute(words)
         if answer.n_classes > 2:
             return loops.CLASS["largest"]
-        second = answer.order[1] == 1  # to whom a score of zero goes
+        second = answer.order[1] == 1  # whether a score of zero means the second class
         return Template(loops.CLASS["sign"]).substitute(above=">=" if second else ">", below="<" if second else "<=")
 
     def _probabilities(self, calibration: Calibration) -> list[str]:
@@ -240,7 +242,7 @@ class Source:
 
     @staticmethod
     def _probability(calibration: Calibration) -> str:
-        """The probability from one score; `(C)` stands for the score and its number."""
+        """The C expression of a probability; `(C)` stands for the score and its number."""
         if isinstance(calibration, Isotonic):
             return "m_level(C)"
         if isinstance(calibration, Softmax):
@@ -263,7 +265,7 @@ class Source:
         return pieces + ([probabilities.COUPLE_TWO] if isinstance(calibration, Sigmoid) and self._couples else [])
 
     def _weight(self, value: float) -> str:
-        """A constant of coupling."""
+        """The C text of a constant used in coupling."""
         return f"`{value!r}`" if self.fixed is None else repr(value)
 
     def _exponent(self) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and names in C text. What comes from users never leaves its string, comment or identifier."""
+"""Numbers and names as C text. Text from users is escaped, so that it cannot end a string, comment or identifier."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ PLAIN = re.compile(r"[^A-Za-z0-9 _.,:;()+=%<>-]")
 
 
 def prefix_of(name: str) -> str:
-    """A C identifier made of a file's name: what is not a letter or digit of ASCII becomes a line."""
+    """A C identifier made from a file name; other characters than ASCII letters and digits become underscores."""
     stem = re.sub(r"[^A-Za-z0-9]+", "_", name.rsplit(".", 1)[0]).strip("_")[:LONGEST_PREFIX]
     return stem if stem[:1].isalpha() else f"model_{stem}".rstrip("_")
 
 
 def check_prefix(prefix: Any) -> None:
-    """Refuse what is not the beginning of a C identifier."""
+    """Raise ValueError unless the prefix can start a C identifier."""
     if not isinstance(prefix, str) or not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{LONGEST_PREFIX - 1}}}", prefix):
         raise ValueError(
-            f"prefix of the C export must be up to {LONGEST_PREFIX} letters, digits and underscores that begin with a "
+            f"prefix of the C export must be at most {LONGEST_PREFIX} letters, digits and underscores, starting with a "
             f"letter. Got {prefix!r}."
         )
 
 
 def plain(text: str) -> str:
-    """Text for a comment: letters and digits of ASCII and a few signs, none of which can end it."""
+    """Text for a comment, in which all characters that could end the comment are replaced."""
     return PLAIN.sub("_", text)
 
 
 def string(text: str) -> str:
-    """A string literal; bytes that are not plain ASCII, and those that mean something in C, as octal numbers."""
+    """A string literal. Bytes that are not plain ASCII or have a meaning in C are written as octal numbers."""
     safe = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace"))
     return '"' + "".join(safe) + '"'
 
 
 def number(value: Any, tables: str) -> str:
-    """A real constant of the type of the tables, as short as its digits allow."""
+    """A real constant of the type of the tables, with the fewest digits that preserve it."""
     rounded = np.float32(value) if tables == "float32" else np.float64(value)
     if not np.isfinite(rounded):
         raise UnsupportedExportError(
-            f"Numbers or scores of this machine are beyond {tables}. "
+            f"Numbers or scores of this machine are too large for {tables}. "
             f"{'Use float64 tables, or scale' if tables == 'float32' else 'Scale'} the data."
         )
     text = str(rounded) + "f" if tables == "float32" else repr(float(rounded))
@@ -68,7 +68,7 @@ def number(value: Any, tables: str) -> str:
 
 
 def integer(value: int) -> str:
-    """An integer constant of whatever width it needs; the most negative ones have no literal."""
+    """An integer constant with the suffix that it needs; the smallest 64-bit integer has no literal of its own."""
     if abs(value) < 2**31:
         return str(value)
     if value == -(2**63):
@@ -91,5 +91,5 @@ def table(table: Table, tables: str) -> str:
 
 
 def listing(items: Iterable[str]) -> str:
-    """Numbers in lines that fit a page."""
+    """Numbers in lines of at most 118 characters."""
     return textwrap.fill(", ".join(items), 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -1,6 +1,7 @@
-"""ONNX: a machine as a graph of primitive operators, for ONNX Runtime and whatever else reads them.
+"""ONNX: a machine as a graph of basic operators, for ONNX Runtime and other readers of ONNX.
 
-There is no SVM operator in it: MatMul, Exp and their like compute in float32 or in float64 what the machine does.
+The graph does not use ONNX's SVM operators. MatMul, Exp and other basic operators compute the machine in float32 or
+float64.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 
 DType = Literal["float32", "float64"]
-MOST_BYTES = 2**31 - 2**20  # what one file of protocol buffers may have, and some room
+MOST_BYTES = 2**31 - 2**20  # most bytes of a protocol buffer file, with some room
 
 
 def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Files:
-    """One .onnx file. Its input is `X` (n, d) in `dtype`; its outputs are, in this order,
+    """The .onnx file of a machine. Its input is `X` (n, d) in `dtype`. Its outputs are, in this order:
 
-    - of a classifier `label` (n,), `scores` (what `decision_function` returns) and, with a calibration,
+    - for a classifier, `label` (n,), `scores` (the result of `decision_function`) and, with a calibration,
       `probabilities` (n, k);
-    - of a one-class machine `label` (n,), +1 or −1, and `scores` (n,);
-    - of a regression `value`, (n,) or (n, s).
+    - for a one-class machine, `label` (n,), +1 or −1, and `scores` (n,);
+    - for a regression, `value`, (n,) or (n, s).
     """
-    graph, plan = make_graph(machine, dtype)
+    graph, strategy = make_graph(machine, dtype)
     onnx = require_onnx()
     metadata = {"digest": machine.digest(), "machine": repr(machine)}
     if machine.feature_names is not None:
@@ -44,33 +45,33 @@ def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Fil
         "n_bytes": len(content),
         "opset": OPSET,
         "dtype": dtype,
-        "arithmetic": plan.arithmetic.name,
+        "arithmetic": strategy.arithmetic.name,
         "n_nodes": len(graph.node),
-        "row_bytes": plan.row_values * plan.arithmetic.itemsize,
+        "row_bytes": strategy.row_values * strategy.arithmetic.itemsize,
     }
-    return Files({name: content}, _notes(plan), facts)
+    return Files({name: content}, _notes(strategy), facts)
 
 
-def make_graph(machine: KernelMachine, dtype: DType = "float32") -> tuple[Proto, values.Plan]:
-    """The graph of a machine and how it is computed."""
+def make_graph(machine: KernelMachine, dtype: DType = "float32") -> tuple[Proto, values.Strategy]:
+    """The graph of a machine, and the strategy by which it computes the scores."""
     if dtype not in get_args(DType):
         raise ValueError(f"dtype of an ONNX export must be 'float32' or 'float64'. Got {dtype!r}.")
     _check_size(machine, np.dtype(dtype))
     helper = require_onnx().helper
-    plan = values.Plan(machine, np.dtype(dtype))
-    _check_size(machine, plan.arithmetic)
-    graph = Graph(plan.arithmetic)
+    strategy = values.Strategy(machine, np.dtype(dtype))
+    _check_size(machine, strategy.arithmetic)
+    graph = Graph(strategy.arithmetic)
     inputs = [helper.make_tensor_value_info("X", type_of(dtype), ["n", machine.n_features])]
-    X = graph.cast("X") if plan.arithmetic != plan.dtype else "X"
+    X = graph.cast("X") if strategy.arithmetic != strategy.dtype else "X"
     outputs = [
-        helper.make_tensor_value_info(name, *_described(name, machine, plan))
-        for name in _give_outcomes(graph, machine, values.scores(graph, plan, X), plan.dtype)
+        helper.make_tensor_value_info(name, *_described(name, machine, strategy))
+        for name in _give_outcomes(graph, machine, values.scores(graph, strategy, X), strategy.dtype)
     ]
-    return graph.finish("slimsvm", inputs, outputs), plan
+    return graph.finish("slimsvm", inputs, outputs), strategy
 
 
 def label_table(labels: NDArray[Any]) -> NDArray[Any]:
-    """Class labels as ONNX has them: strings, int64 (whole numbers and truth values too), or float64."""
+    """Class labels in a type of ONNX: strings, int64 (also for booleans and whole floats), or float64."""
     if labels.dtype.kind == "U" or all(isinstance(label, str) for label in labels.tolist()):
         return labels.astype(str)
     if labels.dtype.kind in "biu" and int(labels.max()) < 2**63:
@@ -79,13 +80,13 @@ def label_table(labels: NDArray[Any]) -> NDArray[Any]:
         whole = np.abs(labels) <= 2.0**53
         return labels.astype(np.int64) if whole.all() and (labels % 1 == 0).all() else labels.astype(np.float64)
     raise UnsupportedExportError(
-        f"Class labels of an ONNX graph are strings, whole numbers below 2^63 or finite floats. These have dtype "
-        f"{labels.dtype}. Train with such labels."
+        f"Class labels of an ONNX graph must be strings, whole numbers below 2^63 or finite floats. Got dtype "
+        f"{labels.dtype}. Train with other labels."
     )
 
 
 def _give_outcomes(graph: Graph, machine: KernelMachine, scores: str, dtype: np.dtype[Any]) -> list[str]:
-    """Name what the graph gives out; the names, in order."""
+    """Add the outputs to the graph, and return their names in order."""
     if isinstance(machine.answer, Value):
         graph.give(outcomes.decision(graph, machine, scores), "value", dtype)
         return ["value"]
@@ -103,9 +104,9 @@ def _give_outcomes(graph: Graph, machine: KernelMachine, scores: str, dtype: np.
     return names
 
 
-def _described(name: str, machine: KernelMachine, plan: values.Plan) -> tuple[int, list[str | int]]:
+def _described(name: str, machine: KernelMachine, strategy: values.Strategy) -> tuple[int, list[str | int]]:
     """The type and the shape of an output."""
-    answer, own = machine.answer, type_of(plan.dtype)
+    answer, own = machine.answer, type_of(strategy.dtype)
     if name == "label":
         kind = label_table(answer.labels).dtype if isinstance(answer, Classes) else np.dtype(np.int64)
         return require_onnx().TensorProto.STRING if kind.kind == "U" else type_of(kind), ["n"]
@@ -119,31 +120,33 @@ def _described(name: str, machine: KernelMachine, plan: values.Plan) -> tuple[in
 
 
 def _check_size(machine: KernelMachine, dtype: np.dtype[Any]) -> None:
-    """Refuse, before anything large is made, what does not go into one file."""
-    folded = machine.kernel.name == "linear" and not machine.head.reads_distances
-    rows = machine.head.coef.shape[1] if folded else machine.n_vectors
+    """Raise UnsupportedExportError if the machine is too large for one file, before anything large is made."""
+    presummed = machine.kernel.name == "linear" and not machine.head.reads_distances
+    rows = machine.head.coef.shape[1] if presummed else machine.n_vectors
     size = (rows * machine.points.shape[1] + machine.head.coef.size) * dtype.itemsize
     if size > MOST_BYTES:
         raise UnsupportedExportError(
             f"The tables of this machine, {machine.points.shape[0]} × {machine.points.shape[1]} coordinates, take "
-            f"{size / 2**30:.3g} GiB, and an ONNX file holds 2. Compress it to fewer vectors."
+            f"{size / 2**30:.3g} GiB, and an ONNX file can have 2 GiB. Compress the machine to fewer vectors."
         )
 
 
-def _notes(plan: values.Plan) -> tuple[str, ...]:
-    machine, notes = plan.machine, []
-    m, p = plan.shape
+def _notes(strategy: values.Strategy) -> tuple[str, ...]:
+    machine, notes = strategy.machine, []
+    m, p = strategy.shape
     if isinstance(machine.head, StagedHead):
         notes.append(
-            f"A graph evaluates all {m} vectors for every sample: early exit gives the same answers as here and saves "
-            "nothing. without_early_exit() of the machine is as fast and simpler."
+            f"An ONNX graph evaluates all {m} vectors for every sample. Early exit gives the same predictions as in "
+            "slimsvm, but saves no time. machine.without_early_exit() is simpler and as fast."
         )
-    if plan.arithmetic != plan.dtype:
-        notes.append("float32 would lose digits (or an early exit) here: the graph takes float32 and works in float64.")
-    if plan.takes_all_rows and m * p > 64:
-        notes.append(f"Distances are sums of differences: a batch of n rows takes n × {m * p} numbers of memory.")
-    elif plan.takes_differences and not plan.takes_all_rows:
-        notes.append("Distances are sums of differences, computed row by row: slower than a matrix product.")
-    if is_sparse(machine.points) and not plan.is_folded:
-        notes.append(f"Sparse vectors are written in full: {m} × {p} numbers, of which {machine.points.nnz} are not 0.")
+    if strategy.arithmetic != strategy.dtype:
+        notes.append("float32 would not be accurate enough, so the graph takes float32 and computes in float64.")
+    if strategy.takes_all_rows and m * p > 64:
+        notes.append(
+            f"Distances are computed from differences: a batch of n rows needs memory for n × {m * p} numbers."
+        )
+    elif strategy.takes_differences and not strategy.takes_all_rows:
+        notes.append("Distances are computed from differences, row by row, which is slower than a matrix product.")
+    if is_sparse(machine.points) and not strategy.presummed:
+        notes.append(f"Sparse vectors are stored as dense: {m} × {p} numbers, of which {machine.points.nnz} are not 0.")
     return tuple(notes)

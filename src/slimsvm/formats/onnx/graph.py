@@ -1,7 +1,7 @@
-"""Nodes and tables of a graph, named by number: the same machine gives the same bytes.
+"""Nodes and tables of an ONNX graph. Names are numbered, so that equal machines give equal bytes.
 
-`OPSET` is the lowest in which every operator that is used has a float64 version and today's form. None of them has
-changed its form since, so the graph may also go into a model of a later opset.
+`OPSET` is the lowest opset in which every operator used has a float64 version and its present form. The form of these
+operators has not changed since, so the graph is also valid in later opsets.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from slimsvm.exceptions import UnsupportedExportError
 
 OPSET = 13
-IR_VERSION = 7  # that of OPSET: older runtimes read it
+IR_VERSION = 7  # the version of OPSET, so that older runtimes can read the file
 
-Proto = Any  # a message of the onnx package, which is loaded when it is needed
+Proto = Any  # a message of the onnx package, which is imported only when needed
 Operand = str | float | NDArray[Any]  # the name of a node's output, or a table
 
 
 def require_onnx() -> Any:
-    """The onnx package, or a sentence that says how to get it."""
+    """The onnx package; ImportError says how to install it."""
     try:
         import onnx
     except ImportError as error:
@@ -32,10 +32,10 @@ def require_onnx() -> Any:
 
 
 class Graph:
-    """A graph under construction, which works in one float type.
+    """A graph under construction, with one float type for all computations.
 
-    Operands are names of outputs, or arrays and numbers, which become tables: floats in the type of the graph, integers
-    in int64. A body (of a loop) has nodes of its own and shares names and tables with the graph around it.
+    Operands are names of outputs, or arrays and numbers. These become tables: floats in the type of the graph, integers
+    in int64. The body of a loop has its own nodes and shares names and tables with the surrounding graph.
     """
 
     def __init__(self, dtype: np.dtype[Any], parent: Graph | None = None) -> None:
@@ -47,28 +47,28 @@ class Graph:
 
     @property
     def float_type(self) -> int:
-        """The type of the graph, as ONNX numbers it."""
+        """ONNX's number for the float type of the graph."""
         return type_of(self.dtype)
 
     def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
-        """One node with one output, whose name is returned."""
+        """Add a node with one output, and return the output's name."""
         return self.add_many(operator, 1, *operands, **attributes)[0]
 
     def add_many(self, operator: str, n_outputs: int, *operands: Operand, **attributes: Any) -> list[str]:
-        """One node with several outputs."""
+        """Add a node with several outputs, and return their names."""
         outputs = [self._name(operator.lower()) for _ in range(n_outputs)]
         self._append(operator, operands, outputs, **attributes)
         return outputs
 
     def give(self, operand: Operand, output: str, dtype: np.dtype[Any] | None = None) -> None:
-        """Give something out under a name, in its own type or another."""
+        """Make an operand an output of the graph, cast to `dtype` if given."""
         if dtype is None or dtype == self.dtype:
             self._append("Identity", (operand,), [output])
         else:
             self._append("Cast", (operand,), [output], to=type_of(dtype))
 
     def give_labels(self, labels: NDArray[Any], index: str, output: str) -> None:
-        """Give out the labels (k,) at the places `index` (n,), in the labels' own type."""
+        """Make labels[index] (n,) an output of the graph, in the type of the labels (k,)."""
         table = self.onnx.numpy_helper.from_array(
             labels.astype(object) if labels.dtype.kind == "U" else labels, "labels"
         )
@@ -76,7 +76,7 @@ class Graph:
         self._append("Gather", ("labels", index), [output], axis=0)
 
     def cast(self, operand: Operand, dtype: np.dtype[Any] | type | None = None) -> str:
-        """In another type; that of the graph if left out."""
+        """The operand in another type, by default the type of the graph."""
         return self.add("Cast", operand, to=type_of(np.dtype(dtype or self.dtype)))
 
     def sum(self, operand: Operand, axis: int, keep: bool = True) -> str:
@@ -84,25 +84,25 @@ class Graph:
         return self.add("ReduceSum", operand, np.array([axis]), keepdims=int(keep))
 
     def column(self, operand: Operand, index: int) -> str:
-        """One column (n,) of (n, c)."""
+        """One column (n,) of an operand (n, c)."""
         return self.add("Gather", operand, np.array(index), axis=1)
 
     def columns(self, operand: Operand, start: int, stop: int) -> str:
-        """Columns start to stop − 1 of (n, c)."""
+        """Columns start to stop − 1 of an operand (n, c)."""
         return self.add("Slice", operand, np.array([start]), np.array([stop]), np.array([1]))
 
     def unsqueeze(self, operand: Operand, axis: int) -> str:
-        """With one more axis, of length one."""
+        """The operand with an additional axis of length one."""
         return self.add("Unsqueeze", operand, np.array([axis]))
 
     def expit_of_minus(self, operand: Operand) -> str:
-        """1/(1 + exp(u)), with the digits of small values."""
+        """1/(1 + exp(u)), accurate also for small results."""
         return self.add("Reciprocal", self.add("Add", self.add("Exp", operand), 1.0))
 
     def scan_rows(self, X: Operand, width: int, row: Callable[[Graph, str], str]) -> str:
-        """`row` of each row (width,) of X (n, width), one after another: what one row takes is held once.
+        """`row` applied to each row (width,) of X (n, width), one after another, with the memory of a single row.
 
-        ONNX Runtime's Scan fails where there are no rows, so a row of zeros is put behind them and its result dropped.
+        ONNX Runtime's Scan fails if X has no rows, so a row of zeros is appended and its result dropped.
         """
         body = Graph(self.dtype, self)
         x, out = self._name("row"), self._name("row_out")
@@ -119,7 +119,7 @@ class Graph:
         return self.add("Slice", scanned, np.array([0]), np.array([-1]), np.array([0]))
 
     def loop(self, most: int, start: Operand, step: Callable[[Graph, str], tuple[str, str]]) -> str:
-        """`step(body, state) -> (goes_on, state)`, from `start`, at most `most` times."""
+        """The last state of a loop: `step(body, state) -> (goes_on, state)` from `start`, at most `most` times."""
         body = Graph(self.dtype, self)
         count, go, state = (self._name(n) for n in ("count", "go", "state"))
         go_out, state_out = self._name("go_out"), self._name("state_out")
@@ -143,7 +143,7 @@ class Graph:
         return self.add("Loop", np.array(most), np.array(True), start, body=graph)
 
     def finish(self, name: str, inputs: list[Any], outputs: list[Any]) -> Proto:
-        """The graph, with its tables in the order of their making."""
+        """The finished graph, with its tables in the order of creation."""
         return self.onnx.helper.make_graph(self.nodes, name, inputs, outputs, list(self._tables.values()))
 
     def _append(self, operator: str, operands: tuple[Operand, ...], outputs: list[str], **attributes: Any) -> None:
@@ -168,24 +168,24 @@ class Graph:
 
 
 def type_of(dtype: Any) -> int:
-    """The number that ONNX has for a NumPy type."""
+    """ONNX's number for a NumPy type."""
     return int(require_onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
 def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """In the type of a graph, or a sentence where numbers lie beyond it."""
+    """The values in the type of a graph; UnsupportedExportError if it cannot represent them."""
     with np.errstate(over="ignore"):
         result = np.asarray(values).astype(dtype)
     if not np.isfinite(result).all():
         raise UnsupportedExportError(
-            f"The machine has numbers up to {np.abs(values).max():.3g}, which {dtype.name} cannot hold. "
+            f"The machine has numbers up to {np.abs(values).max():.3g}, which {dtype.name} cannot represent. "
             f"Export it with dtype='float64'."
         )
     return result
 
 
 def make_model(graph: Proto, metadata: dict[str, str]) -> Proto:
-    """A model of one graph, that carries no time, no version and no place."""
+    """The model of a graph, without time stamps or versions, so that equal machines give equal bytes."""
     onnx = require_onnx()
     opset = onnx.helper.make_opsetid("", OPSET)
     model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="slimsvm")

@@ -1,6 +1,6 @@
-"""From scores to what a graph gives out, as nodes: labels, decisions and probabilities.
+"""Nodes that turn scores into the outputs of a graph: labels, decision values and probabilities.
 
-The formulas, ties and iterations are those of `answers.py` and `calibration.py`.
+The formulas, the handling of ties and the iterations are the same as in `answers.py` and `calibration.py`.
 
 Symbols: n rows, s scores, k classes.
 """
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from slimsvm.answers import Classes
 from slimsvm.calibration import LEAST_PAIR_PROBABILITY, Calibration, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.formats.onnx.graph import Graph
-from slimsvm.heads import class_pairs
+from slimsvm.heads import class_pairs, pair_signs
 from slimsvm.machine import KernelMachine
 
 
 def decision(graph: Graph, machine: KernelMachine, scores: str) -> str:
-    """What `decision_function` returns, (n,) or (n, c)."""
+    """The result of `decision_function`, (n,) or (n, c)."""
     answer = machine.answer
     if not isinstance(answer, Classes):
         return graph.column(scores, 0) if getattr(answer, "flat", True) else scores
@@ -36,7 +36,7 @@ def decision(graph: Graph, machine: KernelMachine, scores: str) -> str:
 
 
 def class_index(graph: Graph, machine: KernelMachine, scores: str, probabilities: str | None) -> str:
-    """The position in the sorted labels of each row's answer, (n,) of int64."""
+    """The position of each row's class in the sorted labels, (n,), in int64."""
     answer = machine.answer
     assert isinstance(answer, Classes)
     if probabilities is not None and machine.calibration is not None and machine.calibration.decides:
@@ -53,13 +53,13 @@ def class_index(graph: Graph, machine: KernelMachine, scores: str, probabilities
 
 
 def inlier(graph: Graph, scores: str) -> str:
-    """+1 where the score is above zero, else −1, (n,) of int64."""
+    """+1 if the score is above zero, else −1, (n,), in int64."""
     above = graph.add("Greater", graph.column(scores, 0), 0.0)
     return graph.add("Where", above, np.array(1), np.array(-1))
 
 
 def probabilities(graph: Graph, machine: KernelMachine, scores: str) -> str:
-    """P (n, k), columns in the order of the sorted classes."""
+    """Probabilities (n, k), with columns in the order of the sorted classes."""
     calibration, answer = machine.calibration, machine.answer
     assert isinstance(answer, Classes)
     assert calibration is not None
@@ -91,30 +91,30 @@ def _calibrated(graph: Graph, calibration: Calibration, answer: Classes, scores:
 
 
 def _arg_max(graph: Graph, values: str) -> str:
-    """The first of the largest, (n,)."""
+    """The position of the first largest value in each row, (n,)."""
     return graph.add("ArgMax", values, axis=1, keepdims=0)
 
 
 def _votes(graph: Graph, k: int, won: str) -> str:
-    """Votes (n, k) from what the first class of each pair won (n, pairs)."""
-    _, second, sign = class_pairs(k)
+    """Votes (n, k), from whether the first class of each pair won, (n, pairs)."""
+    _, second = class_pairs(k)
     losses = np.bincount(second, minlength=k).astype(np.float64)
-    return graph.add("Add", graph.add("MatMul", graph.cast(won), sign), losses)
+    return graph.add("Add", graph.add("MatMul", graph.cast(won), pair_signs(k)), losses)
 
 
 def _one_vs_rest(graph: Graph, k: int, pairs: str) -> str:
-    """scikit-learn's "ovr" decision (n, k) of pair scores in the order of the sorted classes."""
+    """scikit-learn's "ovr" decision (n, k), from pair scores in the order of the sorted classes."""
     votes = _votes(graph, k, graph.add("GreaterOrEqual", pairs, 0.0))
-    confidence = graph.add("MatMul", pairs, class_pairs(k)[2])
+    confidence = graph.add("MatMul", pairs, pair_signs(k))
     size = graph.add("Mul", graph.add("Add", graph.add("Abs", confidence), 1.0), 3.0)
     return graph.add("Add", votes, graph.add("Div", confidence, size))
 
 
 def _sorted_pairs(graph: Graph, answer: Classes, scores: str) -> str:
-    """Pair scores in the order of the sorted classes, from the order of precedence."""
+    """Pair scores in the order of the sorted classes, from pair scores in the order of precedence."""
     k = answer.n_classes
     n_pairs = k * (k - 1) // 2
-    # What the answer makes of numbered columns tells where each comes from, and with which sign.
+    # Sorting numbered columns shows the position and the sign of each.
     numbered = answer.sorted_pairs(np.arange(1.0, n_pairs + 1)[None])[0]
     signs, places = np.sign(numbered), np.abs(numbered).astype(np.int64) - 1
     if (places != np.arange(n_pairs)).any():
@@ -123,7 +123,7 @@ def _sorted_pairs(graph: Graph, answer: Classes, scores: str) -> str:
 
 
 def _normalised(graph: Graph, P: str, n_columns: int) -> str:
-    """One column becomes (1 − p, p); several are scaled to sum to one, and are equal where all are zero."""
+    """Probabilities (n, k) that sum to one: a single column p becomes (1 − p, p), and rows of zeros become uniform."""
     if n_columns == 1:
         return graph.add("Concat", graph.add("Sub", 1.0, P), P, axis=1)
     total = graph.sum(P, axis=1)
@@ -133,7 +133,7 @@ def _normalised(graph: Graph, P: str, n_columns: int) -> str:
 
 
 def _interpolated(graph: Graph, score: str, x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
-    """np.interp: of the knots at or below a score (n, 1) the last one, and the line from it to the next."""
+    """np.interp for scores (n, 1): the line from the last knot at or below the score to the next knot."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.nan_to_num(np.diff(y) / np.diff(x), nan=0.0, posinf=0.0, neginf=0.0)
     within = graph.add("Min", graph.add("Max", score, float(x[0])), float(x[-1]))
@@ -161,7 +161,7 @@ def _bounded(graph: Graph, P: str) -> str:
 
 
 def _couple_two(graph: Graph, first: str) -> str:
-    """The coupled probability of the second of two classes from that of the first, (n, s), entry by entry."""
+    """The coupled probability of the second of two classes, from the probability of the first, (n, s)."""
     shape = graph.add("Shape", first)
     pair = _bounded(graph, graph.add("Reshape", first, np.array([-1, 1])))
     coupled = _couple(graph, 2, pair, graph.add("Sub", 1.0, pair))
@@ -169,13 +169,13 @@ def _couple_two(graph: Graph, first: str) -> str:
 
 
 def _couple(graph: Graph, k: int, pair: str, other: str) -> str:
-    """P (n, k) of the probabilities (n, pairs) of the first and the second class of each pair: LIBSVM's iteration.
+    """P (n, k) from the probabilities (n, pairs) of the first and the second class of each pair, by LIBSVM's iteration.
 
-    Rows that have converged keep their P while others go on.
+    Rows that have converged keep their P while the others continue.
     """
-    first, second, _ = class_pairs(k)
+    first, second = class_pairs(k)
     n_pairs = len(first)
-    # R_ij lies in column `place` of [pair, other, 0].
+    # R_ij is in column `place` of [pair, other, 0].
     place = np.full((k, k), 2 * n_pairs)
     place[first, second] = np.arange(n_pairs)
     place[second, first] = n_pairs + np.arange(n_pairs)
@@ -206,6 +206,6 @@ def _couple(graph: Graph, k: int, pair: str, other: str) -> str:
         any_open = g.add("Greater", g.add("ReduceSum", g.cast(is_open), keepdims=0), 0.0)
         return any_open, g.add("Where", is_open, p, P)
 
-    # The loop begins from what depends on Q: those who sort nodes by their inputs do not look into bodies.
+    # The start depends on Q: tools that sort nodes by their inputs do not see that the body of the loop uses Q.
     start = graph.add("Add", graph.add("Mul", graph.sum(Q, axis=2, keep=False), 0.0), 1.0 / k)
     return graph.loop(max(100, k), start, step)

@@ -1,0 +1,28 @@
+"""The models inside the compressing meta-estimators and inside Pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def compressed_model(model: Any) -> Any:
+    """The compressed model of a fitted CompressedClassifier, CompressedRegressor or CompressedOutlierDetector.
+
+    Any other model is returned unchanged. Code that takes a slimsvm estimator must call this first: the `machine_` of a
+    meta-estimator lacks the Pipeline steps before the machine.
+    """
+    return getattr(model, "compressed_", model)
+
+
+def split_pipeline(model: Any) -> tuple[list[Any], Any]:
+    """The transformers before the last estimator of a fitted model, in order, and that estimator.
+
+    Steps that do nothing ("passthrough" or None) are left out. A model that is not a Pipeline has no transformers.
+    """
+    transformers: list[Any] = []
+    model = compressed_model(model)
+    while getattr(model, "steps", None):
+        *before, (_, last) = model.steps
+        transformers += [step for _, step in before if step is not None and not isinstance(step, str)]
+        model = compressed_model(last)
+    return transformers, model

@@ -1,0 +1,202 @@
+"""What small machines are made from: the parent machine, its training data, and the terms it was trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from slimsvm._record import FloatArray
+from slimsvm.arrays import evenly
+from slimsvm.compression.tasks import Task, task_of
+from slimsvm.estimator import wrap
+from slimsvm.importers import import_model
+from slimsvm.importers.base import Imported
+from slimsvm.importers.terms import Terms, training_terms
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.common.training import kernel_parameters, sample_costs
+from slimsvm.methods.large_margin.training_problem import RefitProblem
+from slimsvm.methods.reduced_set.expansion import Expansion, expansion_of
+from slimsvm.sparse_parts import check_sparse
+
+COMPARED = 5000  # samples, at most, on which machines are compared with their parent
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples X (N, d) in the machine's input space, targets y (N,) and weights (N,) above zero.
+
+    Without labels (`labelled` is False), y holds the machine's own answers.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weights: FloatArray
+    labelled: bool
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[np.intp]) -> Samples:
+        """The samples of these rows."""
+        return replace(self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An imported model with its training samples, if there are any, and its training terms."""
+
+    imported: Imported
+    samples: Samples | None
+    terms: Terms
+
+    @staticmethod
+    def of(
+        model: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        C: float | None = None,
+        fuse: bool = False,
+        whose: str = "compress",
+    ) -> Problem:
+        """The problem of a user's model and data, validated."""
+        imported = import_model(model, fuse=fuse)
+        terms = training_terms(model)
+        terms = terms if C is None else replace(terms, C=float(C))
+        if X is None:
+            for name, value in (("y", y), ("C", C), ("sample_weight", sample_weight)):
+                if value is not None:
+                    raise ValueError(f"{name} of {whose} goes with X, data like the model's. Pass X too, or neither.")
+            return Problem(imported, None, terms)
+        return Problem(imported, checked_samples(imported, X, y, sample_weight, whose), terms)
+
+    @property
+    def machine(self) -> KernelMachine:
+        """The parent."""
+        return self.imported.machine
+
+    @property
+    def task(self) -> Task:
+        """What depends on whether the parent answers with classes, values or inliers."""
+        return task_of(self.machine.answer)
+
+    @cached_property
+    def target(self) -> Expansion:
+        """The parent's expansion on its distinct support vectors."""
+        return expansion_of(self.machine)
+
+    @cached_property
+    def n_vectors(self) -> int:
+        """The number of the parent's distinct support vectors."""
+        return int(self.target.n_points)
+
+    @cached_property
+    def refit_problem(self) -> RefitProblem:
+        """The training problem for new coefficients. Only defined if `against_refit` is empty."""
+        assert self.samples is not None
+        return self.task.refit_problem(self)
+
+    @cached_property
+    def parent_answers(self) -> tuple[Any, FloatArray, NDArray[Any]]:
+        """Up to `COMPARED` of the samples, their weights, and the parent's answers to them."""
+        assert self.samples is not None
+        some = self.samples.take(evenly(len(self.samples), COMPARED))
+        return some.X, some.weights, np.asarray(self.machine.predict(some.X, n_jobs=-1))
+
+    @property
+    def costs(self) -> FloatArray:
+        """What a unit of slack costs each sample of a classification, (N,)."""
+        assert self.samples is not None
+        X, y, weights = self.samples.X, self.samples.y, self.samples.weights
+        return sample_costs(float(self.terms.C or 1.0), X, y, self.terms.class_weight, weights)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of the model; for NuSVR, the ε that leaves a share ν of the samples outside."""
+        terms, samples = self.terms, self.samples
+        if terms.epsilon is not None or samples is None:
+            return float(terms.epsilon or 0.0)
+        residuals = np.abs(samples.y - self.machine.predict(samples.X, n_jobs=-1))
+        return float(np.quantile(residuals, 1.0 - (terms.nu or 0.5)))
+
+    @property
+    def against_refit(self) -> str:
+        """Why coefficients cannot be refitted on the samples; empty if they can."""
+        machine = self.machine
+        if self.samples is None:
+            return "needs data X"
+        if machine.gammas is not None:
+            return "needs vectors of one width, and these have widths of their own"
+        if not machine.kernel.definite:
+            return (
+                f"needs a positive definite kernel, and the {machine.kernel.name} kernel with these parameters is not"
+            )
+        return self.task.against_refit(machine.answer, self.terms)
+
+    def trained_on(self, rows: NDArray[np.intp]) -> Problem | None:
+        """The problem on part of its data: a parent with the same kernel and terms, or the same parent if its terms are
+        unknown. None if these data lack a class, or give a parent without vectors.
+        """
+        assert self.samples is not None
+        samples, machine = self.samples.take(rows), self.machine
+        if self.against_refit or machine.kernel.name not in ("rbf", "linear", "poly", "sigmoid"):
+            return replace(self, samples=samples)
+        if not self.task.can_train(samples.y, machine):
+            return None
+        svm = self.task.svm(self.terms, kernel_parameters(machine.kernel), lambda: self.epsilon)
+        X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
+        svm.fit(X, samples.y, sample_weight=samples.weights)
+        own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
+        part = Problem(replace(self.imported, machine=own), samples, self.terms)
+        return part if part.n_vectors else None
+
+    def transform(self, X: Any) -> Any:
+        """Data as they come out of the Pipeline steps before the machine."""
+        return transformed(self.imported, X)
+
+    def estimator(self, machine: KernelMachine, n_jobs: int | None = None) -> Any:
+        """A machine as an estimator, behind the Pipeline steps that come before it."""
+        slim = wrap(machine, n_jobs=n_jobs)
+        return Pipeline([*self.imported.steps, (self.imported.name, slim)]) if self.imported.steps else slim
+
+
+def transformed(imported: Imported, X: Any) -> Any:
+    """Data as they come out of the steps before a machine."""
+    check_sparse(X)
+    for _, step in imported.steps:
+        X = step.transform(X) if hasattr(step, "transform") else X
+    return X
+
+
+def checked_samples(
+    imported: Imported, X: Any, y: Any, sample_weight: Any, whose: str, all_classes: bool = True
+) -> Samples:
+    """A user's data after the Pipeline steps, validated; samples of weight zero are left out.
+
+    With `all_classes` the labels must contain every class of the model.
+    """
+    machine, labelled = imported.machine, y is not None
+    X = transformed(imported, X)
+    X = validate_data(wrap(machine), X, reset=False, accept_sparse="csr", dtype=np.float64)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    y = np.asarray(y) if labelled else None
+    if y is not None and y.ndim > 1 and y.shape[1] > 1:
+        raise ValueError(
+            f"y of {whose} must have one column. Got {y.shape[1]}. Leave y out: X is enough for a model of several "
+            f"values."
+        )
+    y = column_or_1d(y, warn=True) if labelled else machine.predict(X, n_jobs=-1)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"X and y of {whose} have inconsistent numbers of samples: {X.shape[0]} and {len(y)}.")
+    X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+    if not len(y):
+        raise ValueError(f"sample_weight of {whose} must not be zero for every sample.")
+    y = task_of(machine.answer).checked_targets(y, labelled, machine, whose, all_classes)
+    return Samples(X, np.asarray(y), np.asarray(weights), labelled)

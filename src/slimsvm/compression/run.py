@@ -1,0 +1,150 @@
+"""One call of `compress`, from the request to fitted estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from slimsvm.compression.calibrate import calibration_kind, fold_scores, with_probabilities
+from slimsvm.compression.candidates.coefficients import refitted
+from slimsvm.compression.choose_C import with_a_cost
+from slimsvm.compression.direct import mirrored, reduced, unchanged
+from slimsvm.compression.problem import Problem
+from slimsvm.compression.request import Request
+from slimsvm.compression.search import Compressed, Search
+from slimsvm.compression.validation.scoring import resolve_scoring
+from slimsvm.exceptions import PromiseError
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.common.interrupt import keeping_best
+from slimsvm.methods.common.progress import Progress
+from slimsvm.parameters import resolve_sizes
+
+
+class Run:
+    """The problem of a request, and the estimators that answer it."""
+
+    def __init__(self, request: Request) -> None:
+        self._rng = np.random.default_rng(request.seed)
+        # Mirror points are looked for among data that need no labels, so these are checked there.
+        self._mirrored = request.method is not None and request.method.name == "mirror" and not request.validated
+        self.problem = _problem(request, with_data=not self._mirrored)
+        if self.problem.samples is not None:
+            self.problem = with_a_cost(self.problem, self._rng)
+        self._sizes: list[int] | None = None
+        if request.n_vectors is not None and not self._mirrored:
+            self._sizes = resolve_sizes(request.n_vectors, self.problem.n_vectors, request.whose)
+        if self._sizes is not None and request.promise.as_dict():
+            if np.ndim(request.n_vectors):
+                raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
+            request = replace(request, promise=replace(request.promise, n_vectors=self._sizes[0]))
+        self.request = request
+        self._kind = calibration_kind(request, self.problem)
+        resolve_scoring(request.scoring, self.problem.task, request.whose)  # refused here even if nothing is scored
+
+    def estimators(self) -> list[Any]:
+        """The estimator that keeps the promise, or one for each size asked for."""
+        request, problem, sizes = self.request, self.problem, self._sizes
+        if self._mirrored:
+            return self._direct(lambda: mirrored(request, problem, self._rng))
+        if request.validated or (sizes is not None and not self._needs_no_search):
+            return self._searched()
+        if sizes is None and request.max_distance is None:
+            return self._direct(lambda: [unchanged(problem, self._refits)])
+        return self._direct(lambda: reduced(request, problem, sizes, self._refits, self._rng))
+
+    @property
+    def _needs_no_search(self) -> bool:
+        """Whether a given size needs no trials: reduced sets, and models without data."""
+        method = self.request.method
+        return self.request.X is None if method is None else method.name in ("reduced_set", "reduced_set+refit")
+
+    @property
+    def _refits(self) -> bool:
+        """Whether machines that are not judged have coefficients refitted on the data."""
+        name = "auto" if self.request.method is None else self.request.method.name
+        with_data = self.problem.samples is not None and name not in ("reduced_set", "mirror")
+        return name == "reduced_set+refit" or with_data
+
+    def _searched(self) -> list[Any]:
+        """Estimators chosen by trials, or on held-out samples."""
+        with Progress("compress", self.request.verbose) as progress:
+            search = self._search(progress)
+            with keeping_best(lambda: self._kept(search, None), inner=lambda kept: self._kept(search, kept)):
+                try:
+                    search.hold_out()
+                    by_promise = bool(self.request.promise.as_dict())
+                    made = [search.smallest()] if by_promise else [search.of_size(m) for m in self._sizes or ()]
+                    kind = self._kind
+                    if kind is not None:
+                        made = [search.with_probabilities(one, kind) for one in made]
+                except PromiseError as error:
+                    best: Any = error.best
+                    error.best = self._estimator(best)
+                    raise
+        return [self._estimator(one) for one in made]
+
+    def _kept(self, search: Search, kept: Any) -> Any:
+        """The estimator of the best machine so far, if there is one."""
+        best = search.last or (kept if isinstance(kept, KernelMachine) else search.best_so_far())
+        return None if best is None else self._estimator(Compressed(best))
+
+    def _search(self, progress: Progress) -> Search:
+        return Search(self.request, self.problem, int(self._rng.integers(2**31)), progress)
+
+    def _direct(self, make: Callable[[], list[Compressed]]) -> list[Any]:
+        """Estimators of machines that are not judged."""
+        with keeping_best(inner=self._estimator):
+            return [self._estimator(self._with_probabilities(one)) for one in make()]
+
+    def _with_probabilities(self, made: Compressed) -> Compressed:
+        """The machine with probabilities, if they are wanted; Ctrl-C leaves it without."""
+        if self._kind is None:
+            return made
+        with keeping_best(lambda: made):
+            return replace(made, machine=self._calibrated(made.machine))
+
+    def _calibrated(self, machine: KernelMachine) -> KernelMachine:
+        kind, n_jobs = self._kind, self.request.n_jobs
+        assert kind is not None
+        if not self._refits:
+            with Progress("compress", self.request.verbose) as progress:
+                name = "mirror" if self._mirrored else "reduced_set"
+                return self._search(progress).calibrated(machine, name, machine.n_vectors, kind)
+        seed = int(self._rng.integers(2**31))
+        # The vectors of a refit are the same in every fold.
+        return with_probabilities(
+            machine,
+            kind,
+            lambda: fold_scores(machine, self.problem, lambda part, _: refitted(part, machine), seed, n_jobs),
+            self.request.calibrate != "auto",
+        )
+
+    def _estimator(self, made: Compressed) -> Any:
+        """The machine as an estimator behind the Pipeline's steps, with its history and report."""
+        keep = self.request.calibrate is not None
+        machine = made.machine if keep else replace(made.machine, calibration=None)
+        model = self.problem.estimator(machine, self.request.n_jobs)
+        for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
+            if made.history is not None:
+                one.history_ = made.history
+            if made.report is not None:
+                one.report_ = made.report
+        return model
+
+
+def _problem(request: Request, with_data: bool) -> Problem:
+    if not with_data:
+        return Problem.of(request.model, fuse=request.fuse)
+    return Problem.of(
+        request.model,
+        request.X,
+        request.y,
+        sample_weight=request.sample_weight,
+        C=None if request.method is None else request.method.C,
+        fuse=request.fuse,
+        whose=request.whose,
+    )

@@ -1,0 +1,97 @@
+"""Answers of a machine to held-out samples, computed once and looked up by row, for scikit-learn's scorers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Answer, Classes, Inlier, Value
+from slimsvm.compression.tasks import Task, task_of
+from slimsvm.machine import KernelMachine
+
+
+class CachedAnswers(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose X are row numbers (n,) of held-out data, to which the machine's answers are computed once.
+
+    A baseline of the frontier may stand in for the machine.
+    """
+
+    def __init__(self, machine: KernelMachine, data: Any, n_jobs: int | None = None) -> None:
+        self.machine, self.data, self.n_jobs = machine, data, n_jobs
+        self._known: dict[str, NDArray[Any]] = {}
+
+    @property
+    def task(self) -> Task:
+        """The machine's task."""
+        return task_of(self.machine.answer)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The machine's classes."""
+        return self.machine.classes
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Answers to these rows."""
+        return self._look_up("predict", rows)
+
+    def _look_up(self, name: str, rows: Any) -> NDArray[Any]:
+        if name not in self._known:
+            self._known[name] = np.asarray(getattr(self.machine, name)(self.data, self.n_jobs))
+        return np.asarray(self._known[name][np.asarray(rows)])
+
+    def predict_all(self) -> NDArray[Any]:
+        """Answers to all rows."""
+        return self.predict(np.arange(self.data.shape[0]))
+
+
+class _ClassifierAnswers(ClassifierMixin, CachedAnswers):  # type: ignore[misc]
+    def decision_function(self, rows: Any) -> NDArray[Any]:
+        return self._look_up("decision", rows)
+
+    @available_if(lambda self: self.machine.calibration is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Any) -> NDArray[Any]:
+        return self._look_up("predict_proba", rows)
+
+
+class _RegressorAnswers(RegressorMixin, CachedAnswers):  # type: ignore[misc]
+    pass
+
+
+class _DetectorAnswers(OutlierMixin, CachedAnswers):  # type: ignore[misc]
+    def decision_function(self, rows: Any) -> NDArray[Any]:
+        return self._look_up("decision", rows)
+
+
+KINDS: dict[type[Answer], type[CachedAnswers]] = {
+    Classes: _ClassifierAnswers,
+    Value: _RegressorAnswers,
+    Inlier: _DetectorAnswers,
+}
+
+
+def cached_answers(machine: Any, data: Any, n_jobs: int | None = None) -> CachedAnswers:
+    """The answers of a machine, or of a baseline that stands in for one, to held-out data."""
+    return KINDS[type(machine.answer)](machine, data, n_jobs)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answers of parent and small machine to one held-out part, its labels (None without labels) and weights.
+
+    `units` (n,) numbers the samples, or their groups: several parts may hold out the same unit.
+    """
+
+    parent: CachedAnswers
+    small: CachedAnswers
+    y: NDArray[Any] | None
+    weights: FloatArray
+    units: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.weights)

@@ -1,0 +1,42 @@
+"""How much work a small machine may take, compared with the training of its parent.
+
+Work is counted in multiplications, roughly, and never by the clock, so that the same seed gives the same machine. Up to
+`SMALL` samples nobody waits long, and every machine may take `FREE`; beyond that, a share of the training.
+"""
+
+from __future__ import annotations
+
+from slimsvm._record import is_sparse
+from slimsvm.compression.problem import Problem
+
+SHARE = 0.4  # of the training: a search judges about five machines
+SMALL = 5000  # samples
+FREE = 1e9  # half a second, or less
+ALONE = 1e10  # of a machine whose size is given: it is the only one
+PER_VALUE = 50  # multiplications that a kernel value takes besides those of its dot product
+SPARSE = 9  # how many times longer training takes on sparse data
+
+
+def training(problem: Problem) -> float:
+    """About the work of training the parent: N N_SV (d + 100)."""
+    n = 0 if problem.samples is None else len(problem.samples)
+    times = SPARSE if is_sparse(problem.target.X) else 1
+    return float(n) * problem.n_vectors * (dot_product(problem) + 2 * PER_VALUE) * times
+
+
+def free(problem: Problem, searched: bool) -> float:
+    """The work that any machine of this problem may take, and of its folds."""
+    if not searched:
+        return ALONE
+    return FREE if problem.samples is None or len(problem.samples) <= SMALL else 0.0
+
+
+def dot_product(problem: Problem) -> float:
+    """Multiplications of a dot product: the features, or the mean number of non-zeros of sparse data."""
+    X = problem.target.X
+    return X.nnz / max(1, X.shape[0]) if is_sparse(X) else float(X.shape[1])
+
+
+def iterations(allowed: float, step: float, least: int, most: int) -> int:
+    """The number of iterations that the allowed work pays for, within bounds."""
+    return int(min(max(allowed / max(step, 1.0), least), most))

@@ -1,0 +1,170 @@
+"""What trainers share: validated data as signs, costs and a kernel, and trained vectors as a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from slimsvm._record import FloatArray
+from slimsvm.answers import Answer
+from slimsvm.arrays import narrow_indices
+from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.heads import LinearHead
+from slimsvm.importers import import_model
+from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.common.points import Points
+from slimsvm.parameters import check_number
+from slimsvm.sparse_parts import check_sparse
+
+LARGEST = 1e100  # of target values: sums of their squares, times costs, must not overflow
+
+
+def kernel_of(estimator: Any, X: Any) -> Kernel:
+    """The kernel that an estimator's `kernel`, `gamma`, `coef0` and `degree` name, with γ as a number."""
+    gamma = resolve_gamma(estimator.gamma, X)
+    return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
+
+
+def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
+    """The kernel as parameters of scikit-learn's SVMs."""
+    return {"kernel": kernel.name, "gamma": kernel.gamma, "coef0": kernel.coef0, "degree": int(kernel.degree)}
+
+
+def signs_of(y: NDArray[Any], whose: str) -> tuple[NDArray[Any], FloatArray]:
+    """The sorted classes, and Y (N, q) of −1 and +1: the second class of two, else each class against the rest."""
+    classes, place = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{whose} needs samples of at least 2 classes, with weights above zero. "
+            f"Got 1 class: {classes.tolist()[0]!r}."
+        )
+    member = place[:, None] == (np.array([1]) if len(classes) == 2 else np.arange(len(classes)))
+    return classes, np.where(member, 1.0, -1.0)
+
+
+def sample_costs(C: float, X: Any, y: Any, class_weight: Any, sample_weight: Any) -> FloatArray:
+    """The cost of a unit of slack for each sample, (N,): C times the weight of the sample and of its class."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        classes, place = np.unique(y, return_inverse=True)
+        of_class = compute_class_weight(class_weight, classes=classes, y=y)
+        if not (np.isfinite(of_class) & (of_class >= 0)).all():
+            raise ValueError(f"class_weight must hold finite numbers of at least 0. Got {class_weight!r}.")
+        weights = weights * of_class[place]
+    return np.asarray(C * weights)
+
+
+@dataclass(frozen=True)
+class ClassificationTask:
+    """Data of a classification: points with a kernel, sorted classes, signs Y (N, q) and costs (N,) above zero."""
+
+    points: Points
+    classes: NDArray[Any]
+    Y: FloatArray
+    costs: FloatArray
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """The position of each sample's class in `classes`, (N,)."""
+        return (self.Y[:, 0] > 0).astype(np.intp) if self.Y.shape[1] == 1 else np.asarray(self.Y.argmax(axis=1))
+
+
+def classification_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ClassificationTask:
+    """The validated data of a classifier, with the kernel of its parameters; samples of weight zero are left out.
+
+    If the estimator has no C, the costs are the weights of the samples times those of their classes.
+    """
+    if hasattr(estimator, "C"):
+        check_number(estimator.C, "C", type(estimator).__name__, above=0)
+    check_sparse(X)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
+    check_classification_targets(y)
+    costs = sample_costs(getattr(estimator, "C", 1.0), X, y, estimator.class_weight, sample_weight)
+    X, y, costs = _drop_samples_without_cost(estimator, X, y, costs)
+    classes, Y = signs_of(y, type(estimator).__name__)
+    return ClassificationTask(Points(kernel_of(estimator, X), X), classes, Y, costs)
+
+
+@dataclass(frozen=True)
+class RegressionTask:
+    """Data of a regression: points with a kernel, values minus their mean `level`, (N,), and costs (N,) above zero."""
+
+    points: Points
+    values: FloatArray
+    level: float
+    costs: FloatArray
+
+
+def regression_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> RegressionTask:
+    """The validated data of a regressor, with the kernel of its parameters; samples of weight zero are left out."""
+    check_number(estimator.C, "C", type(estimator).__name__, above=0)
+    check_number(estimator.epsilon, "epsilon", type(estimator).__name__, least=0)
+    check_sparse(X)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+    y = y.astype(np.float64)
+    if np.abs(y).max() > LARGEST:
+        raise ValueError(
+            f"y of {type(estimator).__name__} must be within ±{LARGEST:g}. Got {np.abs(y).max():g}. Scale it."
+        )
+    costs = sample_costs(estimator.C, X, y, None, sample_weight)
+    X, y, costs = _drop_samples_without_cost(estimator, X, y, costs)
+    level = float(np.average(y, weights=costs))
+    return RegressionTask(Points(kernel_of(estimator, X), X), y - level, level, costs)
+
+
+def one_class_data(estimator: Any, X: Any, sample_weight: Any) -> tuple[Points, FloatArray]:
+    """The validated data of a one-class estimator: points with a kernel, and weights (N,) above zero."""
+    check_sparse(X)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float64)
+    weights = sample_costs(1.0, X, None, None, sample_weight)
+    X, _, weights = _drop_samples_without_cost(estimator, X, weights, weights)
+    return Points(kernel_of(estimator, X), X), weights
+
+
+def _drop_samples_without_cost(
+    estimator: Any, X: Any, y: NDArray[Any], costs: FloatArray
+) -> tuple[Any, NDArray[Any], FloatArray]:
+    """The samples whose cost is above zero."""
+    if not costs.any():
+        raise ValueError(f"sample_weight of {type(estimator).__name__} must not be zero for every sample.")
+    return (X, y, costs) if costs.all() else (X[costs > 0], y[costs > 0], costs[costs > 0])
+
+
+def train_parent(estimator: Any, svm: Any, X: Any, y: Any, sample_weight: Any) -> KernelMachine:
+    """The machine of `svm`, trained on behalf of an estimator, with the names of the estimator's features."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    imported = import_model(svm.fit(narrow_indices(X), y, **weights), fuse=True)
+    if imported.steps:
+        raise UnsupportedModelError(
+            f"estimator of {type(estimator).__name__} has steps before its machine that cannot become part of it. "
+            f"Put them before {type(estimator).__name__} in a Pipeline."
+        )
+    return replace(imported.machine, feature_names=feature_names(estimator))
+
+
+def make_svc(estimator: Any) -> SVC:
+    """An SVC with an estimator's `C`, `kernel`, `gamma`, `coef0`, `degree` and `class_weight`."""
+    names = ("C", "kernel", "gamma", "coef0", "degree", "class_weight")
+    return SVC(**{name: getattr(estimator, name) for name in names})
+
+
+def feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """The feature names that validation found, or None."""
+    names = vars(estimator).get("feature_names_in_")
+    return None if names is None else tuple(names)
+
+
+def make_machine(
+    estimator: Any, points: Points, Z: Any, beta: FloatArray, b: FloatArray, answer: Answer
+) -> KernelMachine:
+    """The machine of trained vectors (about the points' centre) and coefficients, with the names of the features."""
+    head, names = LinearHead(beta, b), feature_names(estimator)
+    return KernelMachine(points.kernel, points.add_centre(Z), head, answer, feature_names=names)

@@ -1,0 +1,1 @@
+"""Growing support vector classifiers (Parrado-Hernández et al. 2003)."""

@@ -1,0 +1,141 @@
+"""Sparse large margin classifiers: few vectors, placed where the margin is largest (Wu, Schölkopf & Bakır 2005).
+
+    minimise  W(Z) = min over β, b of  ½ βᵀK_zβ + C Σ_i ξ_i   over the vectors Z
+
+by L-BFGS (`search.py`), with coefficients and bias solved for exactly at every Z (`objective.py`). Several classes
+share their vectors: W is the sum over the classes, each against the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from slimsvm.answers import Classes
+from slimsvm.estimator import MachineClassifier
+from slimsvm.evaluation import Precision
+from slimsvm.methods.common import training
+from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
+from slimsvm.optim.margin_problem import Loss, MarginProblem
+from slimsvm.parameters import check_choice
+
+
+class SparseLargeMarginClassifier(MachineClassifier):
+    """A kernel SVM with few vectors, placed where the margin is largest (Wu, Schölkopf & Bakır 2005).
+
+    Parameters
+    ----------
+    n_vectors : int or float, default=0.1
+        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
+        warning is given and there are as many vectors as samples.
+    C, kernel, gamma, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The cost of a sample with slack ξ: C ξ, as in the paper, or C ξ², which is smooth and several times faster.
+    vectors : {"shared", "per_class"}, default="shared"
+        Whether all classes share their vectors, or each has n_vectors of its own, as in the paper.
+    init : {"random", "kmeans", "reduced_set"}, default="random"
+        Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVC.
+    n_init : int, default=1
+        The number of runs from different starts, of which the one with the best objective is kept.
+    solver : {"auto", "lbfgs", "stochastic"}, default="auto"
+        How vectors are moved: by L-BFGS on the exact objective, or by mini-batches, for large data, after which the
+        coefficients are solved for exactly. "auto" uses mini-batches if a step of L-BFGS would take about a second.
+    max_iter : int, default=200
+        The largest number of iterations of L-BFGS. Real data often use them all, without a warning: the last ones gain
+        little, and the coefficients are exact for the final vectors. `n_iter_` is the number used.
+    n_passes : int, default=None
+        Passes of the mini-batches over the data; by default 20, or more if these are fewer than 4000 steps.
+    batch_size : int, default=256
+        The number of samples in a mini-batch.
+    tol : float, default=1e-6
+        L-BFGS stops when a step gains less than this share of the objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed; the same seed gives the same machine.
+    verbose : int, default=0
+        Whether progress is logged: 1 for once a second, 2 for everything.
+    n_jobs, precision : as in the estimators that `slimsvm.compress` returns, for predicting.
+
+    Attributes
+    ----------
+    machine_ : KernelMachine
+    n_vectors_, vectors_, classes_, n_features_in_ : of `machine_`.
+    objective_ : float, W at the final vectors.
+    gap_ : float, the duality gap of the coefficients.
+    n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
+    history_ : list of dict, one per improvement of the best run: `step`, `objective`.
+    """
+
+    def __init__(
+        self,
+        n_vectors: int | float = 0.1,
+        *,
+        C: float = 1.0,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        loss: Loss = "hinge",
+        vectors: Literal["shared", "per_class"] = "shared",
+        init: Init = "random",
+        n_init: int = 1,
+        solver: Solver = "auto",
+        max_iter: int = 200,
+        n_passes: int | None = None,
+        batch_size: int = 256,
+        tol: float = 1e-6,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.loss = loss
+        self.vectors = vectors
+        self.init = init
+        self.n_init = n_init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.n_passes = n_passes
+        self.batch_size = batch_size
+        self.tol = tol
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginClassifier:
+        """Train on X (N, d) and y (N,). Samples of weight zero are left out.
+
+        Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
+        """
+        search.check_parameters(self)
+        check_choice(self.loss, "loss", type(self).__name__, get_args(Loss))
+        check_choice(self.vectors, "vectors", type(self).__name__, ("shared", "per_class"))
+        task = training.classification_task(self, X, y, sample_weight)
+        q = task.Y.shape[1]
+        parts = np.eye(q, dtype=bool) if self.vectors == "per_class" else np.ones((1, q), dtype=bool)
+        problems = [_search_problem(replace(task, Y=task.Y[:, part])) for part in parts]
+        search.train(self, task.points, problems, self.loss, Classes(task.classes), outputs=parts)
+        return self
+
+
+def _search_problem(task: training.ClassificationTask) -> SearchProblem:
+    """The search problem of a classification, whose full SVM is an SVC of the same kernel and costs."""
+
+    def train_full(rows: NDArray[np.intp]) -> SVC:
+        svc = SVC(C=1.0, **training.kernel_parameters(task.points.kernel))
+        return svc.fit(task.points.X[rows], task.labels[rows], sample_weight=task.costs[rows])
+
+    return SearchProblem(MarginProblem.of_labels(task.Y, task.costs[:, None]), task.costs, train_full)

@@ -1,0 +1,109 @@
+"""Sparse one-class SVMs: few vectors, placed where they separate the data from the origin best.
+
+    minimise  W(Z) = min over β, b of  ½ βᵀK_zβ + ν Σ_i a_i b + Σ_i a_i max(0, −f(x_i))   over the vectors Z
+
+with sample weights a: Wu, Schölkopf & Bakır's (2005) constraint on the one-class SVM of Schölkopf et al. (2001), as
+their conclusion proposes. The scale of f is LIBSVM's and scikit-learn's: with Z at the support vectors it is the
+decision function of their OneClassSVM. At the optimum W = −½ βᵀK_zβ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import OneClassSVM
+
+from slimsvm.answers import Inlier
+from slimsvm.estimator import MachineOutlierDetector
+from slimsvm.evaluation import Precision
+from slimsvm.methods.common import training
+from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
+from slimsvm.optim.margin_problem import MarginProblem
+from slimsvm.parameters import check_number
+
+
+class SparseOneClassSVM(MachineOutlierDetector):
+    """A one-class SVM with few vectors, which are trained together with the coefficients.
+
+    Parameters
+    ----------
+    n_vectors : int or float, default=0.1
+        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
+        warning is given and there are as many vectors as samples.
+    nu : float, default=0.5
+        Between 0 and 1. At most this share of the training samples lies outside, and at least this share lies outside
+        or on the boundary.
+    kernel, gamma, coef0, degree : as in OneClassSVM. The kernel must have a gradient and be positive definite.
+    init : {"random", "kmeans", "reduced_set"}, default="random"
+        Where vectors start: at training samples, at the centres of k-means, or at the reduced set of a OneClassSVM.
+    n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
+        SparseLargeMarginClassifier.
+
+    Attributes
+    ----------
+    machine_ : KernelMachine
+    n_vectors_, vectors_, offset_, n_features_in_ : of `machine_`.
+    objective_ : float, W at the final vectors, below zero.
+    gap_ : float, the duality gap of the coefficients.
+    n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
+    history_ : list of dict, one per improvement of the best run: `step`, `objective`.
+    """
+
+    def __init__(
+        self,
+        n_vectors: int | float = 0.1,
+        *,
+        nu: float = 0.5,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: float = 3,
+        init: Init = "random",
+        n_init: int = 1,
+        solver: Solver = "auto",
+        max_iter: int = 200,
+        n_passes: int | None = None,
+        batch_size: int = 256,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.init = init
+        self.n_init = n_init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.n_passes = n_passes
+        self.batch_size = batch_size
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
+        """Train on X (N, d); y is ignored. Samples of weight zero are left out.
+
+        Ctrl-C leaves the best machine so far in `machine_`.
+        """
+        search.check_parameters(self)
+        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)  # with 1 there is no threshold to find
+        points, weights = training.one_class_data(self, X, sample_weight)
+
+        def train_full(rows: NDArray[np.intp]) -> OneClassSVM:
+            svm = OneClassSVM(nu=self.nu, **training.kernel_parameters(points.kernel))
+            return svm.fit(points.X[rows], sample_weight=weights[rows])
+
+        problem = SearchProblem(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, train_full)
+        search.train(self, points, [problem], "hinge", Inlier())
+        return self

@@ -1,0 +1,1 @@
+"""Decisions by distances from pairs of mirror points (Chen & Chen 2002)."""

@@ -1,0 +1,1 @@
+"""Kernel perceptrons whose support vectors are pruned (García, González & Dorronsoro 2006)."""

@@ -1,0 +1,114 @@
+"""The report on a compressed model: its loss, the uncertainty of that, and why the method was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a model was compressed; `compress` leaves it in `report_`.
+
+    Attributes
+    ----------
+    promise : dict
+        The limits that were asked for, such as `{"max_loss": 0.005}`.
+    method, reason : str
+        The method, and why it was chosen.
+    n_vectors, parent_vectors : int
+        Number of vectors of the model, and of distinct support vectors of its parent, the original model.
+    scoring : str
+        The score by which the loss is measured.
+    estimate : float or None
+        The loss against the parent on held-out samples; None if nothing was held out. For accuracy it combines the
+        paired difference with an estimate from the parent's confidence (docs/compress.md).
+    standard_error : float or None
+        The standard error of the estimate, for the difference that as many new samples would show.
+    bound : float or None
+        With `confidence`, the upper confidence bound of the loss.
+    disagreement, disagreement_error : float or None
+        The share of predictions that differ from the parent's, and its standard error.
+    paired : float or None
+        The paired difference alone.
+    held_out : str
+        The held-out samples that the estimates are based on.
+    tried : list of dict
+        Every method and size that was judged: `method`, `n_vectors`, `loss`, `loss_error`, `paired`, `disagreement` and
+        `trial` (whether it was used to choose the method).
+    n_bytes : int or None
+        Bytes of the tables of the C export, if there was a limit on them.
+    latency_us : float or None
+        Microseconds per sample, if there was a limit on them.
+    """
+
+    promise: dict[str, Any]
+    method: str
+    reason: str
+    n_vectors: int
+    parent_vectors: int
+    scoring: str = "accuracy"
+    estimate: float | None = None
+    standard_error: float | None = None
+    bound: float | None = None
+    disagreement: float | None = None
+    disagreement_error: float | None = None
+    paired: float | None = None
+    held_out: str = "nothing was held out"
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    n_bytes: int | None = None
+    latency_us: float | None = None
+
+    @property
+    def compression(self) -> float:
+        """How many times fewer vectors than the parent has."""
+        return self.parent_vectors / max(self.n_vectors, 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        fewer = f" ({self.compression:.1f} times fewer)" if self.n_vectors < self.parent_vectors else ""
+        lines = [f"{self.n_vectors} of {self.parent_vectors} support vectors{fewer}, by {self.method}."]
+        if self.estimate is not None:
+            lines.append(f"Loss of {self.scoring} on held-out samples: {self._loss()}.")
+        if self.disagreement is not None:
+            lines.append(
+                f"Predictions that differ from the original model: "
+                f"{self.disagreement:.2%} ± {self.disagreement_error or 0.0:.2%}."
+            )
+        if self.estimate is not None or self.disagreement is not None:
+            lines.append(f"Based on {self.held_out}; {len(self.tried)} candidates were judged.")
+        costs = [(self.n_bytes, "bytes of tables", ""), (self.latency_us, "µs per sample", ".3g")]
+        lines += [f"Cost: {value:{form}} {unit}." for value, unit, form in costs if value is not None]
+        lines.append(f"Why {self.method}: {self.reason}.")
+        return "\n".join(lines)
+
+    def _loss(self) -> str:
+        limit = self.promise.get("max_loss")
+        allowed = "" if limit is None else f" (limit {limit:g})"
+        confidence = self.promise.get("confidence")
+        bound = "" if self.bound is None else f", at most {self.bound:.4f} with confidence {confidence:g}"
+        return f"{self.estimate:.4f} ± {self.standard_error or 0.0:.4f}{allowed}{bound}"
+
+
+def report_of(content: Any) -> Report:
+    """The report from plain data, the result of `as_dict`; ValueError if the data are not a report."""
+    known = {one.name for one in fields(Report)}
+    if not isinstance(content, dict) or not content.keys() <= known:
+        raise ValueError("the report has unknown entries.")
+    numbers = ("n_vectors", "parent_vectors")
+    texts = ("method", "reason")
+    right = all(type(content.get(name)) is int for name in numbers) and all(
+        type(content.get(name)) is str for name in texts
+    )
+    if not right or not isinstance(content.get("promise"), dict) or not isinstance(content.get("tried", []), list):
+        raise ValueError("the promise, method, reason or number of vectors of the report is missing or not valid.")
+    for name in known - {"promise", "tried", "method", "reason", "scoring", "held_out", *numbers}:
+        if content.get(name) is not None and type(content[name]) not in (int, float):
+            raise ValueError(f"{name} of the report must be a number.")
+    for name in ("scoring", "held_out"):
+        if type(content.get(name, "")) is not str:
+            raise ValueError(f"{name} of the report must be text.")
+    return Report(**content)

@@ -1,0 +1,1 @@
+"""The whole trade-off between size and accuracy of a model."""

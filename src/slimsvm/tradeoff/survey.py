@@ -1,0 +1,251 @@
+"""The computation of a frontier: machines and baselines are fitted on each fold, optionally cached, and scored."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+
+from slimsvm._unwrap import compressed_model
+from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
+from slimsvm.compression.problem import Problem
+from slimsvm.compression.request import Request
+from slimsvm.compression.timing import microseconds
+from slimsvm.compression.validation.estimates import disagreement, loss, score
+from slimsvm.compression.validation.folds import Fold, fitted_parent, folds_with_own_parents, validation_fold
+from slimsvm.compression.validation.scoring import resolve_scoring
+from slimsvm.estimator import MachineEstimator
+from slimsvm.formats.c import table_bytes
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.common.progress import Progress
+from slimsvm.optim import limited
+from slimsvm.parameters import resolve_sizes
+from slimsvm.tradeoff.baselines import BASELINES, Baseline, fit_baselines
+from slimsvm.tradeoff.store import Store
+from slimsvm.tradeoff.table import Frontier
+
+SIZES = (5, 10, 20, 50, 100, 200, 500, 1000)  # default sizes, up to half the parent's vectors
+COLUMNS = [
+    ("method", "U40"),
+    ("kind", "U8"),
+    ("size", "i8"),
+    ("vectors", "f8"),
+    ("kepp", "f8"),
+    ("bytes", "i8"),
+    ("us_alone", "f8"),
+    ("us_batch", "f8"),
+    ("score", "f8"),
+    ("score_se", "f8"),
+    ("loss", "f8"),
+    ("loss_se", "f8"),
+    ("agreement", "f8"),
+]
+Model = KernelMachine | Baseline
+
+
+@dataclass
+class Line:
+    """A method, its sizes, and its models: a list for each fold, with one model per size."""
+
+    method: str
+    kind: str
+    sizes: list[int]
+    models: list[list[Model]] = field(default_factory=list)
+
+
+class Survey:
+    """Machines and baselines of one model, over sizes and folds."""
+
+    def __init__(self, request: Request, problem: Problem, store: Store, progress: Progress) -> None:
+        self.request, self.problem, self.store, self.progress = request, problem, store, progress
+        self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
+        self.scoring = _scoring_name(request, problem)
+        self.lines: list[Line] = []
+        self.skipped: dict[str, str] = {}
+        self.folds: list[Fold] = []
+
+    def choose(self, sizes: Any, methods: Sequence[str] | None, baselines: bool | Sequence[str]) -> None:
+        """Choose the methods and baselines that apply; ValueError if one that was named does not apply."""
+        counts = self._sizes(sizes)
+        asked = None if methods is None else _names(methods, "methods")
+        for name in asked if asked is not None else [n for n, r in CANDIDATES.items() if r.automatic]:
+            self._add(name, "machine", self._against(name), counts, asked is not None)
+        wanted = None if isinstance(baselines, (bool, np.bool_)) else _names(baselines, "baselines")
+        for name in wanted if wanted is not None else list(BASELINES) if baselines else []:
+            if name not in BASELINES:
+                raise ValueError(
+                    f"baselines of frontier must be some of {', '.join(map(repr, BASELINES))}. Got {name!r}."
+                )
+            against = BASELINES[name].reason_against(self.problem)
+            self._add(name, "baseline", against, counts if BASELINES[name].sized else [0], wanted is not None)
+
+    def _sizes(self, sizes: Any) -> list[int]:
+        most = self.problem.n_vectors
+        if sizes is None:
+            return [size for size in SIZES if 2 * size <= most] or [max(1, most // 2)]
+        return sorted(set(resolve_sizes(sizes, most, "frontier")))
+
+    def _against(self, name: str) -> str:
+        plain = name.removesuffix(EARLY_EXIT)
+        if plain not in CANDIDATES:
+            raise ValueError(f"methods of frontier must be some of {', '.join(map(repr, CANDIDATES))}. Got {name!r}.")
+        return CANDIDATES[plain].reason_against(self.problem)
+
+    def _add(self, name: str, kind: str, against: str, sizes: list[int], asked: bool) -> None:
+        if against and asked:
+            raise ValueError(f"{name} {against}. Leave it out of {'methods' if kind == 'machine' else 'baselines'}.")
+        if against:
+            self.skipped[name] = against
+        else:
+            self.lines.append(Line(name, kind, sizes))
+
+    def hold_out(self) -> None:
+        """Hold samples out, with parents that never saw them."""
+        request, supervised = self.request, self.problem.task.supervised
+        if request.validation is not None:
+            if request.groups is not None:
+                raise ValueError("groups of frontier go with cv, and validation was given. Leave one of them out.")
+            self.folds = [validation_fold(self._candidates_of(self.problem, 0), request, supervised)]
+        elif request.y is None and supervised:
+            raise ValueError(
+                "cv of frontier refits the model in each fold and needs y. Pass y, or validation=(X_val, y_val)."
+            )
+        else:
+            self.folds = folds_with_own_parents(
+                self.problem,
+                request,
+                self._candidates_of,
+                cv=request.cv,
+                seed=request.seed,
+                progress=self.progress,
+                fit_parent=self._parent,
+            )
+        self.keys = [_key(fold, request.seed) for fold in self.folds] if self.store else []
+
+    def _parent(self, model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        return self.store.get(lambda: fitted_parent(model, X, y, sample_weight), "parent", model, X, y, sample_weight)
+
+    def _candidates_of(self, problem: Problem, number: int) -> CandidateCache:
+        return CandidateCache(problem, self.request, self.request.seed + number, progress=self.progress)
+
+    def make_all(self) -> None:
+        """Fit every method at every size on every fold."""
+        folds = range(len(self.folds))
+        with warnings.catch_warnings(), limited(1 if len(folds) > 1 else None, "blas"):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the score shows how good the machine is
+            warnings.filterwarnings("ignore", message="Early exit drops the calibration")
+            for number, line in enumerate(self.lines):
+                line.models = Parallel(self.request.n_jobs, prefer="threads")(
+                    delayed(self._make)(line, i) for i in folds
+                )
+                done = "%s on %d held-out part(s); %d of %d methods done"
+                self.progress.tell(done, line.method, len(folds), number + 1, len(self.lines), always=True)
+
+    def _make(self, line: Line, i: int) -> list[Model]:
+        fold, seed = self.folds[i], self.request.seed + i
+        key = self.keys[i] if self.keys else ""
+        return self.store.get(lambda: _make_line(line, seed, fold), line.method, line.sizes, key)
+
+    def table(self, measure: bool = True) -> Frontier:
+        """The table of the models made so far; `measure` says whether their times are measured."""
+        return Frontier(self._records(measure), self.scoring, self.skipped)
+
+    def _records(self, measure: bool) -> NDArray[Any]:
+        folds, X, model = self.folds, self.request.X, self.request.model
+        exact = Line("exact", "machine", [0], [[fold.candidates.problem.machine] for fold in folds])
+        whole = self._row(exact, 0, X, False) | self._own_costs(X, measure)
+        own = isinstance(compressed_model(model), (MachineEstimator, KernelMachine)) or not hasattr(model, "predict")
+        times = microseconds(model.predict, X) if measure and not own else (whole["us_alone"], whole["us_batch"])
+        rows = [whole | {"method": "parent", "kind": "parent", "us_alone": times[0], "us_batch": times[1]}]
+        rows += [] if own else [whole]  # the model itself, evaluated by slimsvm
+        lines = [line for line in self.lines if line.models]
+        rows += [self._row(line, j, X, measure) for line in lines for j in range(len(line.sizes))]
+        return np.array([tuple(row[name] for name, _ in COLUMNS) for row in rows], dtype=COLUMNS)
+
+    def _own_costs(self, X: Any, measure: bool) -> dict[str, Any]:
+        """The costs of the model itself, not of the models refitted on folds."""
+        machine = self.problem.machine
+        times = _times(self.problem, machine, X) if measure else (np.nan, np.nan)
+        kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
+        size: dict[str, Any] = {"vectors": machine.n_vectors, "kepp": kepp, "bytes": table_bytes(machine)}
+        return size | {"us_alone": times[0], "us_batch": times[1]}
+
+    def _row(self, line: Line, j: int, X: Any, measure: bool) -> dict[str, Any]:
+        folds, made = self.folds, [some[j] for some in line.models]
+        parts = [fold.compare(one) for fold, one in zip(folds, made, strict=True)]
+        reached, lost = score(parts, self.scorer), loss(parts, self.scorer)
+        kepp = [_evaluations(one, fold) for one, fold in zip(made, folds, strict=True)]
+        times = _times(folds[0].candidates.problem, made[0], X) if measure else (np.nan, np.nan)
+        return {
+            "method": line.method,
+            "kind": line.kind,
+            "size": line.sizes[j],
+            "vectors": float(np.mean([one.n_vectors for one in made])),
+            "kepp": float(np.mean(kepp)),
+            "bytes": made[0].n_bytes if isinstance(made[0], Baseline) else table_bytes(made[0]),
+            "us_alone": times[0],
+            "us_batch": times[1],
+            "score": reached.value,
+            "score_se": reached.error,
+            "loss": lost.value if lost.paired is None else lost.paired,
+            "loss_se": lost.error,
+            "agreement": 1.0 - disagreement(parts).value,
+        }
+
+
+def _make_line(line: Line, seed: int, fold: Fold) -> list[Model]:
+    """The models of one method at all sizes on one fold."""
+    if line.kind == "baseline":
+        return list(fit_baselines(line.method, fold.candidates.problem, line.sizes, seed))
+    return [fold.candidates.machine(line.method, m) for m in line.sizes]
+
+
+def _scoring_name(request: Request, problem: Problem) -> str:
+    """The name of a frontier's score."""
+    scoring, task = request.scoring, problem.task
+    if scoring is None:
+        if not task.has_labels:
+            return "R²"
+        labelled = problem.samples is not None and problem.samples.labelled
+        return "agreement with the parent" if not task.supervised and not labelled else "accuracy"
+    return scoring if isinstance(scoring, str) else str(getattr(scoring, "__name__", "score"))
+
+
+def _key(fold: Fold, seed: int) -> str:
+    """A hash of everything that the machines of a fold depend on."""
+    problem, samples = fold.candidates.problem, fold.candidates.problem.samples
+    data = (samples.X, samples.y, samples.weights) if samples is not None else None
+    return str(joblib.hash((problem.machine.digest(), data, problem.terms, seed)))
+
+
+def _evaluations(made: Model, fold: Fold) -> float:
+    """Kernel evaluations per sample."""
+    if isinstance(made, Baseline):
+        return float(made.n_vectors)
+    return float(np.mean(made.kernel_evaluations(fold.X)))
+
+
+def _times(problem: Problem, made: Model, X: Any) -> tuple[float, float]:
+    """Microseconds per sample, one at a time and in a batch, including the Pipeline steps before the machine."""
+    if isinstance(made, KernelMachine):
+        model: Any = problem.estimator(made)
+    else:
+        steps = problem.imported.steps
+        model = Pipeline([*steps, ("model", made.model)]) if steps else made.model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # baselines were fitted without feature names
+        return microseconds(model.predict, X)
+
+
+def _names(names: Sequence[str], what: str) -> list[str]:
+    if isinstance(names, str) or not len(names):
+        raise ValueError(f"{what} of frontier must be a list of names. Got {names!r}.")
+    return list(names)

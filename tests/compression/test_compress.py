@@ -1,0 +1,121 @@
+"""The public door: what `compress` returns for each kind of model."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+from slimsvm.compression import api as door
+from slimsvm.compression import compress
+from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, read_libsvm
+from slimsvm.exceptions import FormatError, UnsupportedModelError
+
+X, Y = load_iris(return_X_y=True)
+MODELS: list[tuple[Any, type[Any]]] = [
+    (SVC(), SlimClassifier),
+    (NuSVC(nu=0.2), SlimClassifier),
+    (SVR(), SlimRegressor),
+    (NuSVR(), SlimRegressor),
+    (OneClassSVM(), SlimOutlierDetector),
+    (KernelRidge(kernel="rbf"), SlimRegressor),
+    (make_pipeline(Nystroem(n_components=20, random_state=0), LogisticRegression()), SlimClassifier),
+    (OneVsRestClassifier(SVC()), SlimClassifier),
+    (OneVsOneClassifier(SVC()), SlimClassifier),
+    (CalibratedClassifierCV(OneVsRestClassifier(SVC()), ensemble=False), SlimClassifier),
+    (GridSearchCV(SVC(), {"C": [1, 10]}, cv=2), SlimClassifier),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), MODELS, ids=lambda part: "" if isinstance(part, type) else type(part).__name__
+)
+def test_each_kind(model: Any, kind: type[Any]) -> None:
+    slim = compress(model.fit(X, Y))
+    assert type(slim) is kind
+    if kind is SlimRegressor:
+        np.testing.assert_allclose(slim.predict(X), model.predict(X), atol=1e-9)
+    else:
+        assert (slim.predict(X) == model.predict(X)).all()
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            np.testing.assert_allclose(getattr(slim, method)(X), getattr(model, method)(X), atol=1e-8)
+
+
+def test_a_pipeline_comes_back_as_one() -> None:
+    model = make_pipeline(Normalizer(), StandardScaler(), PCA(2), SVC()).fit(X, Y)
+    slim = compress(model)
+    assert isinstance(slim, Pipeline)
+    assert [name for name, _ in slim.steps] == [name for name, _ in model.steps]
+    assert all(mine is theirs for mine, theirs in zip(slim[:-1], model[:-1], strict=True))
+    assert isinstance(slim[-1], SlimClassifier)
+    assert (slim.predict(X) == model.predict(X)).all()
+    folded = compress(model, fuse=True)
+    assert [name for name, _ in folded.steps] == ["normalizer", "svc"]
+    np.testing.assert_allclose(folded.decision_function(X), model.decision_function(X), atol=1e-9)
+
+
+def test_a_pipeline_that_folds_away() -> None:
+    model = make_pipeline(StandardScaler(), PCA(2), SVC()).fit(X, Y)
+    slim = compress(model, fuse=True)
+    assert isinstance(slim, SlimClassifier)
+    assert slim.n_features_in_ == 4
+    np.testing.assert_allclose(slim.decision_function(X), model.decision_function(X), atol=1e-9)
+
+
+def test_feature_names_are_checked() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = make_pipeline(StandardScaler(), SVC()).fit(frame, Y)
+    for slim in (compress(model), compress(model, fuse=True)):
+        assert (slim.predict(frame) == model.predict(frame)).all()
+        with pytest.raises(ValueError, match="feature names"):
+            slim.predict(frame[list("dcba")])
+
+
+def test_a_slim_estimator_again() -> None:
+    slim = compress(SVC().fit(X, Y))
+    again = compress(slim, n_jobs=2)
+    assert again.machine_ is slim.machine_
+    assert again.n_jobs == 2
+    assert compress(slim.machine_).machine_ is slim.machine_
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text("svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho -1\nSV\n2 1:3\n")
+    assert compress(path).predict([[2.0]]).tolist() == [13.0]
+    assert read_libsvm(str(path), n_features=3).predict([[2.0, 5.0, 5.0]]).tolist() == [13.0]
+    path.write_text("nothing of the kind")
+    with pytest.raises(FormatError, match="line 1"):
+        compress(path)
+
+
+def test_errors_pass_through() -> None:
+    with pytest.raises(NotFittedError):
+        compress(SVC())
+    with pytest.raises(UnsupportedModelError):
+        compress(object())
+    with pytest.raises(FileNotFoundError):
+        compress("no such file")
+
+
+def test_the_example() -> None:
+    result = doctest.testmod(door)
+    assert result.attempted > 0
+    assert result.failed == 0
