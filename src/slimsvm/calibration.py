@@ -43,7 +43,7 @@ class Calibration(Record):
 class Sigmoid(Calibration):
     """Platt's sigmoid: P = 1/(1 + exp(a f + b)) for each score; more than two are scaled to sum to one.
 
-    `coupled` also applies LIBSVM's coupling to the two classes of each score, as scikit-learn's SVC and LIBSVM up to
+    `coupled` also applies LIBSVM's coupling to the two classes of each score, as scikit-learn's SVC and LIBSVM before
     3.24 do. The coupling stops before it converges and changes P by up to 0.005, so the same probabilities need it.
     """
 
