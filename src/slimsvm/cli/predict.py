@@ -100,6 +100,8 @@ class PredictionWriter:
 
         self.machine, self.of_any_width = machine, AnyWidth(machine, quiet)
         self.columns, self.scores, self.as_json, self.quiet = columns, scores, as_json, quiet
+        outcomes = machine.answer.outcomes
+        self._texts = None if outcomes is None else {label: f"{_text(label)}\n" for label in outcomes.tolist()}
         self.how = {"n_jobs": jobs, "precision": precision}
 
     def write(self, source: Source, file: BinaryIO) -> Performance | None:
@@ -139,6 +141,8 @@ class PredictionWriter:
         return predictions, extras
 
     def _lines(self, predictions: Any, extras: dict[str, Any]) -> str:
+        if not extras and not self.as_json and self._texts is not None:
+            return "".join(map(self._texts.__getitem__, predictions.tolist()))
         rows = predictions.tolist()
         if self.as_json:
             beside = [extras[name].tolist() for name in extras]
@@ -146,8 +150,6 @@ class PredictionWriter:
             return "".join(
                 output.json_line(dict(zip(("prediction", *extras), row, strict=True))) + "\n" for row in columns
             )
-        if not extras and predictions.ndim == 1:
-            return "\n".join(map(_text, rows)) + "\n"
         fields = [map(_text, rows)]
         for name, values in extras.items():
             number = self.columns.number if name == "probabilities" else repr

@@ -16,7 +16,7 @@ class Columns:
 
     def labels(self, machine: KernelMachine) -> list[Any]:
         """The labels of the probabilities, in their order."""
-        return machine.classes.tolist()
+        return list(machine.classes.tolist())
 
     def compute(self, machine: KernelMachine, X: Any, how: dict[str, Any]) -> tuple[Any, Any]:
         """Predictions (n,), and probabilities (n, k) or None."""
@@ -34,7 +34,7 @@ class SvmPredictColumns(Columns):
         super().__init__(proba=True)
 
     def labels(self, machine: KernelMachine) -> list[Any]:
-        return machine.classes[_order(machine)].tolist()
+        return list(machine.classes[_order(machine)].tolist())
 
     def compute(self, machine: KernelMachine, X: Any, how: dict[str, Any]) -> tuple[Any, Any]:
         P = machine.predict_proba(X, **how)[:, _order(machine)]
