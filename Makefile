@@ -52,7 +52,7 @@ promises: $(VENV)/installed-bench
 papers: $(VENV)/installed-papers
 	for run in papers/*/run.py; do $(BIN)/python $$run || exit 1; done
 
-# The core under AddressSanitizer and UndefinedBehaviorSanitizer, through the tests that evaluate machines.
+# The core under AddressSanitizer and UndefinedBehaviorSanitizer, through the tests that evaluate machines and read text.
 sanitize: $(VENV)/installed-test
 	rm -rf build/sanitize
 	@echo "Building the core with sanitizers ..."
@@ -62,7 +62,7 @@ sanitize: $(VENV)/installed-test
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
 	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
 	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py \
-	  tests/contracts
+	  tests/cli/test_svmlight.py tests/contracts
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/dependencies

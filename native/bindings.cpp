@@ -16,6 +16,7 @@
 #include "agreement.h"
 #include "hull.h"
 #include "machine.h"
+#include "svmlight.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -283,6 +284,27 @@ void agreement(const Floats& a, const Floats& b, const std::optional<Weights>& w
                     static_cast<Index>(n), weights ? weights->data() : nullptr, counts.data(), threads);
 }
 
+using Labels = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Starts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::tuple read_svmlight(const nb::bytes& text, Index first, Index widest, const Labels& labels, const Starts& starts,
+                        const Places& indices, const Labels& values) {
+    require(starts.shape(0) == labels.shape(0) + 1, "starts must have one number more than labels.");
+    require(indices.shape(0) == values.shape(0), "indices and values must be of one size.");
+    require(first >= 0 && first <= 1 && widest >= 0 && widest <= INT32_MAX, "first or widest is out of range.");
+    const slim::SvmlightRoom room{labels.data(), starts.data(), indices.data(), values.data(),
+                                  static_cast<Index>(labels.shape(0)), static_cast<Index>(values.shape(0))};
+    const char* data = text.c_str();
+    const std::size_t size = text.size();
+    slim::SvmlightFound found{};
+    {
+        const nb::gil_scoped_release release;
+        found = slim::read_svmlight(data, size, first, widest, room);
+    }
+    return nb::make_tuple(found.rows, found.entries, found.width, found.good);
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -291,6 +313,8 @@ NB_MODULE(_native, m) {
     m.attr("instruction_set") = slim::best_instruction_set().name;
     m.def("exp2_seconds", &slim::exp2_seconds, "in_float"_a, "repeats"_a);
     m.def("agreement", &agreement, "a"_a, "b"_a, "weights"_a.none(), "counts"_a, "threads"_a);
+    m.def("read_svmlight", &read_svmlight, "text"_a, "first"_a, "widest"_a, "labels"_a, "starts"_a, "indices"_a,
+          "values"_a);
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<const std::string&, bool, bool, Index, Index, std::optional<Doubles>, std::optional<Doubles>,
                       std::optional<Indices>, std::optional<Indices>, const Doubles&, double, double,

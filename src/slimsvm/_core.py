@@ -184,3 +184,16 @@ def hull_rows(kernel: Kernel, X: Any, ridge: NDArray[np.float64], cache_bytes: i
 def hull(rows: Any, signs: NDArray[np.float64], alpha: NDArray[np.float64]) -> Any:
     """The compiled loop of `optim.hull`: moves Σ α_i y_i X_i, with X_i·X_j = H_ij, to the nearest point of the hull."""
     return _native.make_hull(rows, np.ascontiguousarray(signs), np.ascontiguousarray(alpha))
+
+
+def read_svmlight(
+    text: bytes, first: int, widest: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int] | None:
+    """Labels, row starts, indices (from 0), values and width of whole lines of svmlight text; None if any is bad."""
+    n_rows, n_entries = text.count(b"\n"), text.count(b":")
+    labels, starts = np.empty(n_rows), np.empty(n_rows + 1, dtype=np.int64)
+    indices, values = np.empty(n_entries, dtype=np.int32), np.empty(n_entries)
+    n_rows, n_entries, width, is_good = _native.read_svmlight(text, first, widest, labels, starts, indices, values)
+    if not is_good:
+        return None
+    return labels[:n_rows], starts[: n_rows + 1], indices[:n_entries], values[:n_entries], width

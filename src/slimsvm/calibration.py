@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from slimsvm._record import FloatArray, Record, frozen_array
 
@@ -43,7 +42,7 @@ class Calibration(Record):
 class Sigmoid(Calibration):
     """Platt's sigmoid: P = 1/(1 + exp(a f + b)) for each score; more than two are scaled to sum to one.
 
-    `coupled` also applies LIBSVM's coupling to the two classes of each score, as scikit-learn's SVC and LIBSVM up to
+    `coupled` also applies LIBSVM's coupling to the two classes of each score, as scikit-learn's SVC and LIBSVM before
     3.24 do. The coupling stops before it converges and changes P by up to 0.005, so the same probabilities need it.
     """
 
@@ -65,7 +64,7 @@ class Sigmoid(Calibration):
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         exponent = scores * self.a + self.b
-        return _normalised(_couple_two(expit(exponent)) if self.coupled else expit(-exponent))
+        return _normalised(_couple_two(_expit(exponent)) if self.coupled else _expit(-exponent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class PairwiseSigmoid(Calibration):
 
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         k = len(order)
-        pair = np.clip(expit(-(scores * self.a + self.b)), LEAST_PAIR_PROBABILITY, 1 - LEAST_PAIR_PROBABILITY)
+        pair = np.clip(_expit(-(scores * self.a + self.b)), LEAST_PAIR_PROBABILITY, 1 - LEAST_PAIR_PROBABILITY)
         R = np.zeros((len(scores), k, k))
         first, second = np.triu_indices(k, 1)
         R[:, first, second] = pair
@@ -168,10 +167,21 @@ class Softmax(Calibration):
     def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
         with np.errstate(over="ignore"):
             scores = np.clip(self.slope * scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-        return _normalised(expit(scores)) if scores.shape[1] == 1 else np.asarray(softmax(scores, axis=1))
+        if scores.shape[1] == 1:
+            return _normalised(_expit(scores))
+        from scipy.special import softmax
+
+        return np.asarray(softmax(scores, axis=1))
 
 
 CALIBRATIONS: dict[str, type[Calibration]] = {c.name: c for c in (Sigmoid, PairwiseSigmoid, Isotonic, Softmax)}
+
+
+def _expit(x: FloatArray) -> FloatArray:
+    """1/(1 + exp(−x)). scipy.special takes long to import, so commands that need no probabilities leave it out."""
+    from scipy.special import expit
+
+    return np.asarray(expit(x))
 
 
 def _freeze(calibration: Calibration, *names: str) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from sklearn.svm import SVC
 
 import slimsvm
 from slimsvm.cli.trainers import TRAINERS
+from slimsvm.input_map import InputMap
+from slimsvm.kernels import Laplacian, Polynomial, Rbf
 
 Command = Callable[..., Any]
 
@@ -72,31 +75,98 @@ def test_standard_input(command: Command, moons_files: Any, tmp_path: Path) -> N
     assert command("predict", "-", "moons.slim", stdin=content).lines == [str(a) for a in slim.predict(X)]
 
 
-@pytest.mark.skipif(shutil.which("svm-train") is None, reason="Debian's libsvm-tools are not installed")
-@pytest.mark.parametrize("task", ["-s 0 -b 1", "-s 3", "-s 2"])
-def test_a_libsvm_model_predicts_as_svm_predict_does(
-    command: Command, iris_files: Any, tmp_path: Path, task: str
-) -> None:
-    X, y = load_iris(return_X_y=True)
-    X = np.column_stack([X, np.zeros(len(X))])  # a feature that the model never sees, and the test rows have
-    svmlight(tmp_path / "train.txt", X, y)
-    X[:, 4] = np.linspace(-1, 1, len(X))
-    svmlight(tmp_path / "test.txt", X, y)
-    subprocess.run(["svm-train", "-q", *task.split(), "train.txt", "model"], cwd=tmp_path, check=True)
-    options = ["-b", "1"] if "-b" in task else []
+def svm_predict(folder: Path, *options: str) -> tuple[list[str], str]:
+    """What svm-predict prints about the quality and the noise, and the file that it writes."""
     line = ["svm-predict", *options, "test.txt", "model", "theirs"]
-    said = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True).stdout.decode()
+    said = subprocess.run(line, cwd=folder, check=True, capture_output=True).stdout.decode()
+    return [one for one in said.splitlines() if "=" in one], (folder / "theirs").read_text()
+
+
+def overlapping(labels: list[int], tmp_path: Path, options: str) -> None:
+    """Train on overlapping classes, where votes and probabilities often disagree; the test rows have a new feature."""
+    rng = np.random.default_rng(0)
+    place = rng.permutation(np.repeat(np.arange(len(labels)), 150))
+    X = np.column_stack([rng.normal(0.7 * place, 1), rng.normal(size=len(place)), np.zeros(len(place))])
+    y = np.array(labels)[place]
+    svmlight(tmp_path / "train.txt", X, y)
+    subprocess.run(["svm-train", "-q", *options.split(), "train.txt", "model"], cwd=tmp_path, check=True)
+    X[:, 2] = np.linspace(-1, 1, len(X))
+    svmlight(tmp_path / "test.txt", X, y)
+
+
+LIBSVM = pytest.mark.skipif(shutil.which("svm-train") is None, reason="Debian's libsvm-tools are not installed")
+
+
+@LIBSVM
+@pytest.mark.parametrize(("labels", "kernel"), [([1, -1], "-t 2"), ([3, 5], "-t 0"), ([7, -2, 3], "-t 2 -g 0.5")])
+def test_probabilities_are_the_file_of_svm_predict(
+    command: Command, labels: list[int], kernel: str, tmp_path: Path
+) -> None:
+    overlapping(labels, tmp_path, f"-b 1 {kernel}")
+    said, theirs = svm_predict(tmp_path, "-b", "1")
+    assert command("compress", "model", "model.slim").code == 0
+    for model in ("model", "model.slim"):
+        ours = command("predict", "-b", "1", "test.txt", model, "ours")
+        assert ours.lines == said, ours.err
+        assert (tmp_path / "ours").read_text() == theirs
+        assert ours.err == "note: test.txt has features beyond the 2 of the model. They are zero in its vectors.\n"
+    assert command("predict", "-q", "test.txt", "model", "ours").err == ""
+    by_votes = (tmp_path / "ours").read_text().split()
+    assert by_votes != [line.split()[0] for line in theirs.splitlines()[1:]]
+    header, *lines = command("predict", "--proba", "test.txt", "model").lines
+    assert header.split()[1:] == [str(label) for label in sorted(labels)]
+    assert [line.split()[0] for line in lines] == by_votes
+
+
+@LIBSVM
+@pytest.mark.parametrize("task", ["-s 0", "-s 3 -b 1", "-s 2"])
+def test_a_libsvm_model_predicts_as_svm_predict_does(command: Command, tmp_path: Path, task: str) -> None:
+    overlapping([1, 0, 2], tmp_path, task)
+    options = ["-b", "1"] if "-b" in task else []
+    said, theirs = svm_predict(tmp_path, *options)
     ours = command("predict", *options, "test.txt", "model", "ours")
-    assert ours.code == 0, ours.err
-    assert ours.lines == [one for one in said.splitlines() if " = " in one]
-    ours_text, theirs_text = ((tmp_path / name).read_text() for name in ("ours", "theirs"))
-    is_header = "labels" in theirs_text
-    assert ours_text.splitlines()[: int(is_header)] == [] if not is_header else ["labels 0 1 2"]
-    numbers = [
-        np.array([row.split() for row in text.splitlines()[int(is_header) :]], float)
-        for text in (ours_text, theirs_text)
-    ]
-    np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-6)
+    assert ours.lines == said, ours.err
+    values = [np.array(text.split(), float) for text in ((tmp_path / "ours").read_text(), theirs)]
+    np.testing.assert_allclose(*values, rtol=1e-12)
+
+
+@LIBSVM
+def test_a_one_class_model_has_no_probabilities(command: Command, tmp_path: Path) -> None:
+    overlapping([1, -1], tmp_path, "-s 2")
+    ended = command("predict", "-b", "1", "test.txt", "model")
+    assert (ended.code, ended.err) == (4, "slimsvm: model has no probabilities: it was trained without them.\n")
+
+
+@pytest.mark.parametrize("kernel", [Rbf(1.0), Polynomial(2.0, 1.0, 3), Laplacian(1.0)], ids=repr)
+@pytest.mark.parametrize("name", ["none", "scaler", "matrix"])
+def test_features_that_a_model_has_not_seen_are_zero_in_its_vectors(
+    command: Command, moons_files: Any, tmp_path: Path, kernel: Any, name: str
+) -> None:
+    X, y, slim = moons_files
+    A = np.array([[2.0, 1.0], [0.5, 3.0]])
+    maps = {
+        "none": (None, None),
+        "scaler": (InputMap([0.5, 0.2], [2.0, 3.0]), InputMap([0.5, 0.2, 0, 0], [2.0, 3.0, 1, 1])),
+        "matrix": (InputMap([0.5, 0.2], A), InputMap([0.5, 0.2, 0, 0], np.column_stack([A, np.zeros((2, 2))]))),
+    }
+    narrow = replace(slim.machine_, kernel=kernel, input_map=maps[name][0])
+    points = narrow.points if name == "matrix" else np.column_stack([narrow.points, np.zeros((8, 2))])
+    wide = replace(narrow, points=points, input_map=maps[name][1])
+    rows = np.column_stack([X, np.sin(np.arange(400)).reshape(-1, 2)])
+    svmlight(tmp_path / "wide.txt", rows, y)
+    for machine, file in ((narrow, "narrow.slim"), (wide, "wide.slim")):
+        slimsvm.estimator.save(machine, tmp_path / file)
+    ended = command("predict", "wide.txt", "narrow.slim", "--scores")
+    scores = [float(line.split()[1]) for line in ended.lines]
+    np.testing.assert_allclose(scores, wide.decision(rows), rtol=1e-9, atol=1e-12)
+    ended = command("evaluate", "wide.txt", "narrow.slim", "--against", "wide.slim", "--json")
+    assert json.loads(ended.out)["agreement"] == 1
+
+
+def test_a_model_whose_features_have_names_knows_them_all(command: Command, iris_files: Any, tmp_path: Path) -> None:
+    svmlight(tmp_path / "wide.txt", np.ones((3, 5)), np.zeros(3))
+    ended = command("predict", "wide.txt", "iris.slim")
+    assert (ended.code, ended.err) == (3, "slimsvm: wide.txt, line 1: it has feature 5; the model takes 4 features.\n")
 
 
 def test_compress_a_libsvm_model_a_slim_file_and_a_pickle(command: Command, tmp_path: Path) -> None:
@@ -278,10 +348,13 @@ def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files:
 
 
 def test_two_models_that_take_different_rows_are_not_compared(
-    command: Command, iris_files: Any, moons_files: Any, tmp_path: Path
+    command: Command, iris_files: Any, tmp_path: Path
 ) -> None:
-    ended = command("evaluate", "moons.txt", "moons.slim", "--against", "iris.slim")
-    assert (ended.code, ended.err) == (4, "slimsvm: moons.slim takes 2 features, and the other model 4.\n")
+    machine = slimsvm.load(tmp_path / "iris.slim").machine_
+    wide = replace(machine, points=np.column_stack([machine.points, machine.points[:, 0]]), feature_names=None)
+    slimsvm.estimator.save(wide, tmp_path / "wide.slim")
+    ended = command("evaluate", "iris.csv", "iris.slim", "--against", "wide.slim")
+    assert (ended.code, ended.err) == (4, "slimsvm: iris.slim takes 4 features, and the other model 5.\n")
 
 
 def test_a_model_that_is_not_fitted(command: Command, moons_files: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import click
 
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import DataFailure, ModelFailure
-from slimsvm.cli.models import in_order, load_model, of_one_width, widened
+from slimsvm.cli.models import common_width, in_order, load_model
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
@@ -51,15 +51,17 @@ def command(
     know count as errors and are listed. The data are read in blocks and may be larger than memory.
     """
     data, model = in_order(data, model)
-    loaded, other = load_model(model, trust, n_features), None
+    loaded, other, width = load_model(model, trust, n_features), None, None
     if against is not None:
-        loaded, other = of_one_width(loaded, load_model(against, trust))
+        other = load_model(against, trust)
+        width = common_width(loaded, other)
     machine = loaded.machine
     if getattr(machine.answer, "flat", True) is False:
         raise ModelFailure(f"{model} predicts several values per row, which cannot be compared with one target.")
     needs_target = machine.answer.name != "inlier"
-    source = reading.open(data, machine, needs_target, accepts_more_features=loaded.accepts_more_features)
-    evaluation = Evaluation(machine, None if other is None else other.machine, jobs)
+    accepts_more = loaded.accepts_more_features and (other is None or other.accepts_more_features)
+    source = reading.open(data, machine, needs_target, accepts_more_features=accepts_more, n_features=width)
+    evaluation = Evaluation(machine, None if other is None else other.machine, jobs, quiet)
     for block in blocks_with_bar(source, "evaluate", quiet):
         source.require_finite(block)
         evaluation.add(block, source.name)
@@ -73,10 +75,13 @@ def command(
 class Evaluation:
     """Performance of a machine, and how often another machine agrees with it, added up block by block."""
 
-    def __init__(self, machine: KernelMachine, other: KernelMachine | None, jobs: int | None) -> None:
+    def __init__(self, machine: KernelMachine, other: KernelMachine | None, jobs: int | None, quiet: bool) -> None:
         from slimsvm.cli.performance import performance_of
+        from slimsvm.cli.unseen import AnyWidth
 
-        self.machine, self.other, self.jobs = machine, other, jobs
+        self.machine, self.jobs = machine, jobs
+        self.of_any_width = AnyWidth(machine, quiet)
+        self.other = None if other is None else AnyWidth(other)
         self.performance, self.task = performance_of(machine), machine.answer.name
         self.is_staged = machine.head.name == "staged"
         self.n = self.n_same = self.n_inside = self.evaluations = 0
@@ -86,20 +91,21 @@ class Evaluation:
         """Count a block of finite rows."""
         from slimsvm.cli.inputs import require_numbers
 
-        machine = widened(self.machine, block.X.shape[1])
+        machine, X = self.of_any_width.fit(block.X, source)
         start = time.perf_counter()
-        predictions = machine.predict(block.X, n_jobs=self.jobs)
+        predictions = machine.predict(X, n_jobs=self.jobs)
         self.seconds += time.perf_counter() - start
         self.n += len(predictions)
         if self.is_staged:
-            self.evaluations += int(machine.kernel_evaluations(block.X, n_jobs=self.jobs).sum())
+            self.evaluations += int(machine.kernel_evaluations(X, n_jobs=self.jobs).sum())
         if self.task == "inlier":
             self.n_inside += int((predictions == 1).sum())
         if block.y is not None:
             y = require_numbers(source, block.y) if self.task == "value" else block.y
             self.performance.add(predictions, y)
         if self.other is not None:
-            theirs = widened(self.other, block.X.shape[1]).predict(block.X, n_jobs=self.jobs)
+            machine, X = self.other.fit(block.X, source)
+            theirs = machine.predict(X, n_jobs=self.jobs)
             self.n_same += int((theirs == predictions).sum())
             if self.task == "value":
                 self.difference = max(self.difference, float(abs(theirs - predictions).max()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,17 @@ class Model:
 
     @property
     def accepts_more_features(self) -> bool:
-        """Whether rows may have features that the model has never seen; LIBSVM treats them as zero in the vectors."""
-        return self.kind == "libsvm"
+        """Whether rows of svmlight text may have features that the model has never seen: see unseen.py."""
+        return self.machine.feature_names is None
+
+    @property
+    def noise_width(self) -> float | None:
+        """σ of a regression in a LIBSVM model that has one; `svm-predict -b 1` prints it."""
+        if self.kind != "libsvm" or self.task != "regression":
+            return None
+        from slimsvm.importers import read_noise_width
+
+        return read_noise_width(self.path)
 
 
 def kind_of(path: str) -> str | None:
@@ -94,8 +103,8 @@ def in_order(data: str, model: str) -> tuple[str, str]:
     return data, model
 
 
-def of_one_width(first: Model, second: Model) -> tuple[Model, Model]:
-    """Two models for the same task and rows; a LIBSVM model of fewer features is made as wide as the other."""
+def common_width(first: Model, second: Model) -> int:
+    """The features of rows that two models can both predict; a failure if there are no such rows."""
     if first.task != second.task:
         raise ModelFailure(
             f"{first.path} is a {first.task} model and {second.path} is a {second.task} model, "
@@ -105,25 +114,11 @@ def of_one_width(first: Model, second: Model) -> tuple[Model, Model]:
     if names is not None and second.machine.feature_names not in (None, names):
         raise ModelFailure(f"{first.path} and {second.path} were trained on features with different names.")
     width = max(first.machine.n_features, second.machine.n_features)
-    return _of_width(first, width), _of_width(second, width)
-
-
-def widened(machine: KernelMachine, width: int) -> KernelMachine:
-    """A machine for more features, in which its vectors are zero: LIBSVM's rule for indices it has not seen."""
-    if width <= machine.n_features:
-        return machine
-    from scipy import sparse
-
-    points = sparse.csr_array(machine.points)
-    shape = points.shape[0], width
-    return replace(machine, points=sparse.csr_array((points.data, points.indices, points.indptr), shape=shape))
-
-
-def _of_width(model: Model, width: int) -> Model:
-    n_features = model.machine.n_features
-    if n_features < width and not model.accepts_more_features:
-        raise ModelFailure(f"{model.path} takes {n_features} features, and the other model {width}.")
-    return replace(model, machine=widened(model.machine, width))
+    for model in (first, second):
+        n_features = model.machine.n_features
+        if n_features < width and not model.accepts_more_features:
+            raise ModelFailure(f"{model.path} takes {n_features} features, and the other model {width}.")
+    return width
 
 
 def _read_slim(path: str) -> KernelMachine:

@@ -161,13 +161,17 @@ class Reading:
         needs_target: bool = False,
         accepts_more_features: bool = False,
         advice: str = "",
+        n_features: int | None = None,
     ) -> Source:
-        """The data at `path`, for a machine or to train one; a note names the columns that are left out."""
+        """The data at `path`, for a machine or to train one; a note names the columns that are left out.
+
+        n_features is for rows that have more features than the machine.
+        """
         from slimsvm.cli.readers import Wanted, open_data
 
         wanted = Wanted(
             names=machine.feature_names if machine else None,
-            n_features=machine.n_features if machine else None,
+            n_features=n_features or (machine.n_features if machine else None),
             target=self.target,
             needs_target=needs_target,
             ignore=self.ignore,

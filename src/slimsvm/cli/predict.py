@@ -8,11 +8,12 @@ import click
 
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import ModelFailure
-from slimsvm.cli.models import in_order, load_model, widened
+from slimsvm.cli.models import in_order, load_model
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
     from slimsvm.cli.performance import Performance
+    from slimsvm.cli.probabilities import Columns
     from slimsvm.cli.readers import Block, Source
     from slimsvm.machine import KernelMachine
 
@@ -30,7 +31,9 @@ EXAMPLES = options.examples(
 @click.argument("model", type=options.FILE)
 @click.argument("output_path", metavar="[OUTPUT]", type=options.FILE, default="-")
 @click.option("--proba", is_flag=True, help="Write probabilities too, after a first line with the labels.")
-@click.option("-b", "libsvm_proba", type=click.IntRange(0, 1), default=0, help="-b 1 means --proba, as in svm-predict.")
+@click.option(
+    "-b", "as_svm_predict", type=click.IntRange(0, 1), default=0, help="-b 1 writes what svm-predict -b 1 writes."
+)
 @click.option("--scores", is_flag=True, help="Write decision values too.")
 @click.option("--precision", type=click.Choice(["auto", "float32", "float64"]), default="auto", show_default=True)
 @options.data_options
@@ -44,7 +47,7 @@ def command(
     model: str,
     output_path: str,
     proba: bool,
-    libsvm_proba: int,
+    as_svm_predict: int,
     scores: bool,
     precision: Any,
     reading: options.Reading,
@@ -59,15 +62,22 @@ def command(
     The arguments are in the order of LIBSVM's svm-predict, which this command can replace; DATA and MODEL may also be
     swapped. If the predictions go to a file and the data have targets, the accuracy is printed.
     """
+    from slimsvm.cli.probabilities import Columns, SvmPredictColumns
+
     data, model = in_order(data, model)
     output.require_another_file(output_path, data, model)
     loaded = load_model(model, trust, n_features)
-    if (proba or libsvm_proba) and loaded.machine.calibration is None:
+    noise = loaded.noise_width if as_svm_predict else None
+    if (proba or as_svm_predict) and loaded.machine.calibration is None and noise is None:
         raise ModelFailure(f"{model} has no probabilities: it was trained without them.")
-    writer = PredictionWriter(loaded.machine, proba or bool(libsvm_proba), scores, jobs, precision, as_json)
+    if noise is not None and output_path != "-" and not quiet:
+        output.show("Prob. model for test data: target value = predicted value + z,")
+        output.show(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={noise:g}")
+    columns = SvmPredictColumns() if as_svm_predict and noise is None else Columns(proba)
+    writer = PredictionWriter(loaded.machine, columns, scores, jobs, precision, as_json, quiet)
     with output.writing(output_path) as file:
         source = reading.open(data, loaded.machine, accepts_more_features=loaded.accepts_more_features)
-        performance = writer.write(source, file, quiet)
+        performance = writer.write(source, file)
     if performance is not None and output_path != "-" and not quiet:
         for line in performance.as_svm_predict():
             output.show(line)
@@ -77,20 +87,31 @@ class PredictionWriter:
     """Writes predictions, and decision values and probabilities if they are wanted."""
 
     def __init__(
-        self, machine: KernelMachine, proba: bool, scores: bool, jobs: int | None, precision: Any, as_json: bool
+        self,
+        machine: KernelMachine,
+        columns: Columns,
+        scores: bool,
+        jobs: int | None,
+        precision: Any,
+        as_json: bool,
+        quiet: bool,
     ) -> None:
-        self.machine, self.proba, self.scores, self.as_json = machine, proba, scores, as_json
+        from slimsvm.cli.unseen import AnyWidth
+
+        self.machine, self.of_any_width = machine, AnyWidth(machine, quiet)
+        self.columns, self.scores, self.as_json, self.quiet = columns, scores, as_json, quiet
+        outcomes = machine.answer.outcomes
+        self._texts = None if outcomes is None else {label: f"{_text(label)}\n" for label in outcomes.tolist()}
         self.how = {"n_jobs": jobs, "precision": precision}
 
-    def write(self, source: Source, file: BinaryIO, quiet: bool) -> Performance | None:
+    def write(self, source: Source, file: BinaryIO) -> Performance | None:
         """Write a line for each row; the performance, or None if there are no targets to compare with."""
         from slimsvm.cli.performance import performance_of
 
         performance, is_known = performance_of(self.machine), True
-        if self.proba and not self.as_json:
-            file.write(f"labels {' '.join(map(_text, self.machine.classes.tolist()))}\n".encode())
-        for block in blocks_with_bar(source, "predict", quiet):
-            self.machine = widened(self.machine, block.X.shape[1])
+        if self.columns.proba and not self.as_json:
+            file.write(f"labels {' '.join(map(_text, self.columns.labels(self.machine)))}\n".encode())
+        for block in blocks_with_bar(source, "predict", self.quiet):
             predictions, extras = self._computed(source, block)
             for start in range(0, len(predictions), LINES):
                 part = slice(start, start + LINES)
@@ -104,19 +125,24 @@ class PredictionWriter:
 
     def _computed(self, source: Source, block: Block) -> tuple[Any, dict[str, Any]]:
         """Predictions (n,), and decision values and probabilities if they are wanted."""
+        if block.X.shape[1] != self.machine.n_features:  # a feature that no vector has may have no effect
+            source.require_finite(block)
+        machine, X = self.of_any_width.fit(block.X, source.name)
+        extras = {}
         try:
-            predictions = self.machine.predict(block.X, **self.how)
+            predictions, probabilities = self.columns.compute(machine, X, self.how)
         except ValueError:
             source.require_finite(block)
             raise
-        extras = {}
         if self.scores:
-            extras["scores"] = self.machine.decision(block.X, **self.how)
-        if self.proba:
-            extras["probabilities"] = self.machine.predict_proba(block.X, **self.how)
+            extras["scores"] = machine.decision(X, **self.how)
+        if probabilities is not None:
+            extras["probabilities"] = probabilities
         return predictions, extras
 
     def _lines(self, predictions: Any, extras: dict[str, Any]) -> str:
+        if not extras and not self.as_json and self._texts is not None:
+            return "".join(map(self._texts.__getitem__, predictions.tolist()))
         rows = predictions.tolist()
         if self.as_json:
             beside = [extras[name].tolist() for name in extras]
@@ -124,13 +150,11 @@ class PredictionWriter:
             return "".join(
                 output.json_line(dict(zip(("prediction", *extras), row, strict=True))) + "\n" for row in columns
             )
-        if not extras and predictions.ndim == 1:
-            return "\n".join(map(_text, rows)) + "\n"
-        numbers = [values.reshape(len(rows), -1).tolist() for values in extras.values()]
-        return "".join(
-            " ".join([_text(row), *(repr(value) for part in parts for value in part)]) + "\n"
-            for row, *parts in zip(rows, *numbers, strict=True)
-        )
+        fields = [map(_text, rows)]
+        for name, values in extras.items():
+            number = self.columns.number if name == "probabilities" else repr
+            fields += [map(number, column) for column in values.reshape(len(rows), -1).T.tolist()]
+        return "".join(" ".join(line) + "\n" for line in zip(*fields, strict=True))
 
 
 def _text(prediction: Any) -> str:

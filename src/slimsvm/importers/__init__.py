@@ -13,7 +13,7 @@ from typing import Any
 from slimsvm._unwrap import compressed_model
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers.base import Imported, ImportRequest, name_of
-from slimsvm.importers.libsvm import read_libsvm_machine
+from slimsvm.importers.libsvm import read_libsvm_machine, read_noise_width
 from slimsvm.importers.linear import import_linear_classifier, import_linear_one_class, import_linear_regressor
 from slimsvm.importers.meta import import_calibrated, import_frozen, import_search
 from slimsvm.importers.multiclass import import_one_vs_one, import_one_vs_rest
@@ -22,7 +22,7 @@ from slimsvm.importers.ridge import import_kernel_ridge
 from slimsvm.importers.svm import import_classifier, import_one_class, import_regressor
 from slimsvm.machine import KernelMachine
 
-__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine"]
+__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine", "read_noise_width"]
 
 IMPORTERS: dict[str, Callable[[Any, ImportRequest], Imported]] = {
     "SVC": import_classifier,

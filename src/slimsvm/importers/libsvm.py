@@ -1,8 +1,8 @@
 """LIBSVM's text model files, of every svm_type and every kernel_type except precomputed.
 
 LIBSVM's score of a pair of classes is Σ coef k − rho, positive for the class that comes first in the `label` line.
-`probA` of a regression (the width of its noise) and the density marks of a one-class model are dropped, because they do
-not affect predictions.
+`probA` of a regression (the width of its noise) and the density marks of a one-class model are not part of the machine,
+because they do not affect predictions; `read_noise_width` reads the former.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import FormatError
 from slimsvm.heads import Head, LinearHead, PairwiseHead
 from slimsvm.importers.checks import SPARSE_BELOW
-from slimsvm.importers.libsvm_text import LARGEST_INDEX, ModelText, parse
+from slimsvm.importers.libsvm_text import LARGEST_INDEX, ModelText, parse, parse_header
 from slimsvm.kernels import Kernel, make_kernel
 from slimsvm.machine import KernelMachine
 
@@ -67,6 +67,14 @@ def read_libsvm_machine(path: str | os.PathLike[str], *, n_features: int | None 
         return KernelMachine(kernel, points, head, answer, calibration=calibration)
     except ValueError as error:
         raise FormatError(f"{source}, line {text.lines['SV']}: {error}") from error
+
+
+def read_noise_width(path: str | os.PathLike[str]) -> float | None:
+    """σ of the Laplace noise about the predictions of a regression; None if the model file does not have it."""
+    text = parse_header(Path(path).read_bytes(), str(os.fspath(path)))
+    if text.words.get("svm_type") not in ("epsilon_svr", "nu_svr") or "probA" not in text.numbers:
+        return None
+    return float(_sized(text, "probA", 1)[0])
 
 
 def _kernel(text: ModelText) -> Kernel:

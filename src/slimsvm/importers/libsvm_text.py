@@ -56,13 +56,7 @@ class ModelText:
 
 def parse(data: bytes, source: str) -> ModelText:
     """The content of a file. Each token is checked; whether the numbers fit together is not."""
-    text = ModelText(source)
-    lines = _lines(text, data)
-    for line, start, end in lines:
-        if _header_line(text, line, data, start, end):
-            break
-    else:
-        text.fail(data.count(b"\n") + 1, "the header ends without a line 'SV'.")
+    text, lines = _header(data, source)
     width = _coefficients_per_vector(text)
     for line, start, end in lines:
         _vector_line(text, line, _pieces(data, start, end), width)
@@ -70,6 +64,20 @@ def parse(data: bytes, source: str) -> ModelText:
     if text.n_vectors != total:
         text.fail(text.lines["SV"] + text.n_vectors, f"the file ends after {text.n_vectors} vectors of {total}.")
     return text
+
+
+def parse_header(data: bytes, source: str) -> ModelText:
+    """The content of a file without its vectors."""
+    return _header(data, source)[0]
+
+
+def _header(data: bytes, source: str) -> tuple[ModelText, Iterator[tuple[int, int, int]]]:
+    """The content of the header, and the lines that follow it."""
+    text = ModelText(source)
+    lines = _lines(text, data)
+    if not any(_header_line(text, line, data, start, end) for line, start, end in lines):
+        text.fail(data.count(b"\n") + 1, "the header ends without a line 'SV'.")
+    return text, lines
 
 
 def _lines(text: ModelText, data: bytes) -> Iterator[tuple[int, int, int]]:

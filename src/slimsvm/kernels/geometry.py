@@ -6,11 +6,10 @@ ndarray or a CSR matrix, and returns a dense float64 array (n, m).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from slimsvm._record import is_sparse
 
@@ -60,8 +59,17 @@ def squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
         i, j = (index[start : start + step] for index in close)
         distance[i, j] = _paired_squared_distance(X[i], Z[j])
     if far.any():
-        distance[far] = cdist(dense(X[far]), dense(Z), "sqeuclidean")
+        distance[far] = _pair_distances(dense(X[far]), dense(Z), "sqeuclidean")
     return np.minimum(distance, LARGEST, out=distance)
+
+
+def _pair_distances(
+    X: NDArray[Any], Z: NDArray[Any], metric: Literal["sqeuclidean", "cityblock"]
+) -> NDArray[np.float64]:
+    """SciPy's distances. scipy.spatial takes long to import, and most commands do not need it."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(X, Z, metric))
 
 
 def _row_values(X: Matrix) -> int:
@@ -80,5 +88,5 @@ def _paired_squared_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 def manhattan_distance(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖₁."""
-    distance = cdist(dense(X).astype(np.float64), dense(Z).astype(np.float64), "cityblock")
+    distance = _pair_distances(dense(X).astype(np.float64), dense(Z).astype(np.float64), "cityblock")
     return np.asarray(np.minimum(distance, LARGEST, out=distance))

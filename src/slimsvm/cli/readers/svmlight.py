@@ -1,4 +1,8 @@
-"""svmlight and LIBSVM text: `label index:value index:value …`, with increasing indices, comments and qid."""
+"""svmlight and LIBSVM text: `label index:value index:value …`, with increasing indices, comments and qid.
+
+The compiled core reads whole chunks. `read_by_numpy` reads the same in NumPy, for computers without a compiler. Both
+only say whether a chunk is good; `SvmlightSource` explains what is wrong with a bad one.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from slimsvm import _core
 from slimsvm.cli.errors import DataFailure
 from slimsvm.cli.readers.base import Source, Wanted, dense_where_full
-from slimsvm.cli.readers.numbers import parse_number, parse_numbers
+from slimsvm.cli.readers.numbers import parse_numbers
 from slimsvm.cli.readers.stream import Stream
 
-LINE = re.compile(rb"[ \t]*+[^\s:]++(?:[ \t]++\d++:[^\s:]++)*+[ \t\r]*+\n")
+NUMBER = re.compile(rb"[+-]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+|(?i:nan|inf(?:inity)?+))")
+LINE = re.compile(rb"[ \t]*+%b(?:[ \t]++\d++:%b)*+[ \t\r]*+\n" % (NUMBER.pattern, NUMBER.pattern))
 LINES = re.compile(rb"(?:" + LINE.pattern + rb")*+")
 PAIR = re.compile(rb"\s\d+:[^\s:]")
-COMMENT, QUERY, BLANK = re.compile(rb"#[^\n]*"), re.compile(rb"\bqid:\S+"), re.compile(rb"(?m)^\s*\n")
-LARGEST_INDEX = 2**31 - 1
+COMMENT, QUERY, BLANK = re.compile(rb"#[^\n]*"), re.compile(rb"(?<!\S)qid:\S+"), re.compile(rb"(?m)^\s*\n")
+WIDEST = 2**31 - 1
+
+Rows = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
 
 
 def looks_like(line: bytes) -> bool:
@@ -39,6 +47,7 @@ class SvmlightSource(Source):
                 )
         self._first_index = 0 if wanted.zero_based else 1
         self._width = wanted.n_features or 1
+        self._widest = WIDEST if wanted.n_features is None or wanted.accepts_more_features else wanted.n_features
 
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         line = 0
@@ -47,40 +56,14 @@ class SvmlightSource(Source):
             line += chunk.count(b"\n")
 
     def _parsed(self, chunk: bytes, line: int) -> tuple[Any, NDArray[Any]]:
-        text = _plain(chunk)
-        matched = LINES.fullmatch(text) is not None
-        values = parse_numbers(text.replace(b":", b" "), " ") if matched and text else np.empty(0)
-        if not matched or values is None:
+        read = _core.read_svmlight if _core.available else read_by_numpy
+        rows = read(chunk, self._first_index, self._widest)
+        if rows is None:
             self._explain(chunk, line)
-        codes = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero(codes == ord("\n"))
-        pairs = np.diff(np.searchsorted(np.flatnonzero(codes == ord(":")), ends), prepend=0)
-        indptr = np.concatenate(([0], np.cumsum(pairs)))
-        labels = 2 * indptr[:-1] + np.arange(len(ends))
-        entries = np.delete(values, labels).reshape(-1, 2)
-        with np.errstate(invalid="ignore"):  # an index that is too large; the check below finds it
-            indices = entries[:, 0].astype(np.int64) - self._first_index
-        self._check(indices, indptr, chunk, line)
-        shape = (len(ends), self._width)
-        X = sparse.csr_array((np.ascontiguousarray(entries[:, 1]), indices.astype(np.int32), indptr), shape=shape)
-        return dense_where_full(X) if self.wanted.n_features else X, values[labels]
-
-    def _check(self, indices: NDArray[np.int64], indptr: NDArray[np.int64], chunk: bytes, line: int) -> None:
-        """Refuse indices that start too low, do not increase within a row, or exceed the model; update the width."""
-        if not len(indices):
-            return
-        starts = np.zeros(len(indices) + 1, dtype=bool)
-        starts[indptr] = True
-        largest = int(indices.max()) + 1
-        in_bounds = indices.min() >= 0 and largest <= LARGEST_INDEX and not self._is_too_wide(largest)
-        if not in_bounds or not ((np.diff(indices) > 0) | starts[1:-1]).all():
-            self._explain(chunk, line)
-        self._width = max(self._width, largest)
-
-    def _is_too_wide(self, width: int) -> bool:
-        """Whether a row has more features than the model accepts."""
-        most = self.wanted.n_features
-        return most is not None and width > most and not self.wanted.accepts_more_features
+        labels, starts, indices, values, width = rows
+        self._width = max(self._width, width)
+        X = sparse.csr_array((values, indices, starts), shape=(len(labels), self._width))
+        return dense_where_full(X) if self.wanted.n_features else X, labels
 
     def _explain(self, chunk: bytes, line: int) -> NoReturn:
         """Raise DataFailure for the first bad line of a chunk, with its number and what is wrong with it."""
@@ -92,28 +75,64 @@ class SvmlightSource(Source):
         raise AssertionError("a chunk is bad, but none of its lines is")
 
     def _problem(self, line: bytes) -> str | None:
-        label, *fields = line.decode(errors="replace").split()
-        if ":" in label:
-            return f"the line starts with {label!r:.60}, without a target before the features. Write 0 if unknown."
-        if parse_number(label) is None:
-            return f"the target {label!r:.60} is not a number. svmlight text has a number before the features."
-        last = self._first_index - 1
+        label, *fields = line.split()
+        if b":" in label:
+            return f"the line starts with {_shown(label)}, without a target before the features. Write 0 if unknown."
+        if not NUMBER.fullmatch(label):
+            return f"the target {_shown(label)} is not a number. svmlight text has a number before the features."
+        last = -1
         for field in fields:
-            index, colon, value = field.partition(":")
-            if not colon or not index.isascii() or not index.isdigit() or parse_number(value) is None or ":" in value:
-                return f"{field!r:.60} is not index:value."
-            if int(index) < self._first_index:
+            index, _, value = field.partition(b":")
+            if not index.isdigit() or not NUMBER.fullmatch(value):
+                return f"{_shown(field)} is not index:value."
+            place = _as_place(index) - self._first_index
+            if place < 0:
                 return "indices start at 1 in svmlight text. Add --zero-based if those of this file start at 0."
-            if int(index) <= last:
-                return f"indices must increase within a line. Got {index} after {last}."
-            last = int(index)
-        width = last + 1 - self._first_index
-        if width > LARGEST_INDEX:
-            return f"the largest index is {LARGEST_INDEX}. Got {last}."
-        if self._is_too_wide(width):
-            found = f"it has feature {last}; the model takes {self.wanted.n_features} features."
+            if place >= WIDEST:
+                return f"the largest index is {WIDEST - 1 + self._first_index}. Got {_shown(index)}."
+            if place <= last:
+                before = last + self._first_index
+                return f"indices must increase within a line. Got {place + self._first_index} after {before}."
+            last = place
+        if last >= self._widest:
+            found = f"it has feature {last + self._first_index}; the model takes {self._widest} features."
             return f"{found} {self.wanted.advice}".strip()
-        return None if LINE.fullmatch(line) else "it is not svmlight text."
+        return None if LINE.fullmatch(line) else "only spaces and tabs may be between the fields of a line."
+
+
+def read_by_numpy(text: bytes, first: int, widest: int) -> Rows | None:
+    """What `_core.read_svmlight` returns, by NumPy."""
+    text = _plain(text)
+    if not LINES.fullmatch(text):
+        return None
+    values = parse_numbers(text.replace(b":", b" "), " ") if text else np.empty(0)
+    assert values is not None, "NumPy refuses a number"
+    codes = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(codes == ord("\n"))
+    pairs = np.diff(np.searchsorted(np.flatnonzero(codes == ord(":")), ends), prepend=0)
+    starts = np.concatenate(([0], np.cumsum(pairs)))
+    labels = 2 * starts[:-1] + np.arange(len(ends))
+    entries = np.delete(values, labels).reshape(-1, 2)
+    places = entries[:, 0] - first
+    within = np.ones(len(places) + 1, dtype=bool)  # whether a place follows another one of its row
+    within[starts] = False
+    if not (
+        places.min(initial=0) >= 0 and places.max(initial=-1) < widest and (np.diff(places) > 0)[within[1:-1]].all()
+    ):
+        return None
+    width = int(places.max(initial=-1)) + 1
+    return values[labels], starts, places.astype(np.int32), np.ascontiguousarray(entries[:, 1]), width
+
+
+def _shown(field: bytes) -> str:
+    """A field for a sentence, at most 60 characters of it."""
+    return f"{field[:60].decode(errors='backslashreplace')!r:.60}"
+
+
+def _as_place(digits: bytes) -> int:
+    """The whole number in digits; WIDEST + 1 if it is larger, because Python refuses to read thousands of digits."""
+    digits = digits.lstrip(b"0")
+    return min(int(digits or b"0"), WIDEST + 1) if len(digits) < 20 else WIDEST + 1
 
 
 def _plain(text: bytes) -> bytes:
