@@ -295,7 +295,7 @@ class GrowthPath:
         return abs(n_support - last) <= self.settings.stability * last
 
     def _is_too_wide(self, error: float) -> bool:
-        """Whether the present kernel does not count, because no error so far is clearly below that of a constant answer.
+        """Whether the present kernel does not count: no error so far is clearly below that of the best constant answer.
 
         `error` is the lowest so far. A kernel is not too wide if its vectors are orthogonal, which they would stay with
         narrower ones, or if all samples are the same point.
