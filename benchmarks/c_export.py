@@ -89,7 +89,7 @@ def plane(folder: Path, quick: bool) -> list[Target]:
         X, y, X_test, y_test = (data[n] for n in ("X_train", "y_train", "X_test", "y_test"))
         name = "ripley"
     parent = SVC(C=100, gamma=1.0).fit(X, y)
-    small = slimsvm.SparseLargeMarginClassifier(3, C=10, gamma=1.0, n_init=5, random_state=0).fit(X, y)
+    small = slimsvm.SparseLargeMarginClassifier(3, C=10, gamma=1.0, loss="hinge", n_init=5, random_state=0).fit(X, y)
     reached = []
     for tables, n_bytes, both in beside_parent(name, parent, small, (X, X_test, y_test), folder):
         few = f"{name}, {tables}: tables of at most {RIPLEY_BYTES} bytes"

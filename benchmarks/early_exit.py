@@ -99,7 +99,9 @@ def moons() -> Problem:
 
 def measured(problem: Problem, budget: float) -> Iterator[Found]:
     """Both machines in both precisions, on one thread."""
-    full = slimsvm.SparseLargeMarginClassifier(problem.n_vectors, random_state=0, n_jobs=1, **problem.parameters)
+    full = slimsvm.SparseLargeMarginClassifier(
+        problem.n_vectors, loss="hinge", random_state=0, n_jobs=1, **problem.parameters
+    )
     full.fit(problem.X, problem.y)
     fast = slimsvm.add_early_exit(full, problem.X, problem.y)
     rows = problem.X_test[np.random.default_rng(0).integers(0, len(problem.X_test), BATCH)]

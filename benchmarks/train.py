@@ -105,13 +105,15 @@ def usps_round(data: Digits, seed: int) -> dict[str, tuple[float, int, float]]:
     sizes = [max(1, round(SHARE * len(svc.support_))) for svc in svcs]
     union = len(np.unique(np.concatenate([svc.support_ for svc in svcs])))
 
+    common: dict[str, Any] = {"loss": "hinge", "random_state": seed, **data.parameters}
+
     def one(c: int) -> Any:
-        machine = slimsvm.SparseLargeMarginClassifier(sizes[c], max_iter=50, random_state=seed, **data.parameters)
+        machine = slimsvm.SparseLargeMarginClassifier(sizes[c], max_iter=50, **common)
         return machine.fit(X, y == classes[c])
 
     singles, single_time = timed(lambda: [one(c) for c in range(len(classes))])
     shared_size = round(SHARE * union)
-    shared = slimsvm.SparseLargeMarginClassifier(shared_size, random_state=seed, **data.parameters)
+    shared = slimsvm.SparseLargeMarginClassifier(shared_size, max_iter=200, **common)
     _, shared_time = timed(lambda: shared.fit(X, y))
 
     def error(scores: Any) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from slimsvm import ReducedSVC, SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
-from slimsvm.parameters import check_choice, check_count, check_number, resolve_size, resolve_sizes
+from slimsvm.parameters import auto_size, check_choice, check_count, check_number, resolve_size, resolve_sizes
 
 NO_SIZES = [
     0,
@@ -41,6 +41,23 @@ def test_a_count_or_a_share(n_vectors: Any, expected: int) -> None:
     found = resolve_size(n_vectors, 40, "this")
     assert found == expected
     assert type(found) is int
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "expected"),
+    [(3, 2, 1), (150, 3, 15), (499, 2, 50), (10**6, 2, 50), (10**6, 5, 50), (10**6, 7, 70), (300, 26, 30)],
+)
+def test_auto_is_a_tenth_up_to_a_few(n: int, n_classes: int, expected: int) -> None:
+    assert auto_size(n, n_classes) == expected
+
+
+def test_auto_is_a_word_only_where_it_means_something() -> None:
+    assert resolve_size("auto", 40, "this", auto=4) == 4
+    assert resolve_sizes(["auto", 7], 40, "this", auto=4) == [4, 7]
+    with pytest.raises(ValueError, match=r"^n_vectors of this must be a whole number .* Got 'auto'"):
+        resolve_size("auto", 40, "this")
+    with pytest.raises(ValueError, match=r"^n_vectors of this must be 'auto', a whole number .* Got 'many'"):
+        resolve_size("many", 40, "this", auto=4)
 
 
 @pytest.mark.parametrize("n_vectors", NO_SIZES, ids=repr)

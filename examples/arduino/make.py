@@ -26,7 +26,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     X, y = draw(125, rng)
     X_test, y_test = draw(500, rng)
-    model = slimsvm.SparseLargeMarginClassifier(3, C=10, gamma=1.0, n_init=5, random_state=0).fit(X, y)
+    model = slimsvm.SparseLargeMarginClassifier(3, C=10, gamma=1.0, loss="hinge", n_init=5, random_state=0).fit(X, y)
     header = Path(__file__).parent / "ripley" / "model.h"
     done = slimsvm.export(model, "c", header, tables="int16", X=X_test, y=y_test)
     print(*done.notes, sep="\n")

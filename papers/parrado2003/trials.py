@@ -42,7 +42,7 @@ def model(task: Task) -> Any:
     if task.smoke:
         options["max_vectors"] = SMOKE["max_vectors"]
     if task.method == "mk":
-        return MultiKernelGrowingSVC(**options)
+        return MultiKernelGrowingSVC(gamma=gamma_of(SETTINGS["sigma_first"]), **options)
     settings = SETTINGS["sets"][task.set]
     gamma = task.gamma or gamma_of(settings["sigma"])
     return GrowingSVC(gamma=gamma, vectors_per_class=settings["vectors_per_class"], **options)

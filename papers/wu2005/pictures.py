@@ -62,7 +62,9 @@ def draw_figure1(output: Path, place: Place) -> list[Row]:
         "mrs": slimsvm.ReducedSetClassifier(size, **drawn, **reduced, coef="margin"),
         "rsvm": slimsvm.ReducedSVC(size, **drawn),
         "mrsvm": slimsvm.ReducedSVC(size, **drawn, coef="margin"),
-        "slmc": slimsvm.SparseLargeMarginClassifier(size, **drawn, max_iter=settings["max_iter"]),
+        "slmc": slimsvm.SparseLargeMarginClassifier(
+            size, **drawn, **SETTINGS["slmc"]["slmc"], max_iter=settings["max_iter"]
+        ),
     }
     rows = []
     for method, model in models.items():

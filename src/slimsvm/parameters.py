@@ -14,6 +14,8 @@ import numpy as np
 
 from slimsvm._warn import warn_user
 
+AUTO_VECTORS, AUTO_PER_CLASS = 50, 10  # more vectors take longer and rarely make a better model
+
 
 def check_number(
     value: Any,
@@ -53,22 +55,44 @@ def check_choice(value: Any, name: str, whose: str, allowed: Sequence[str | bool
         _refuse(value, name, whose, f"one of {', '.join(map(repr, allowed))}")
 
 
-def resolve_size(n_vectors: Any, most: int, whose: str, name: str = "n_vectors", of: str = "support vectors") -> int:
-    """A count, from an int or from a float in (0, 1): that fraction of `most`, rounded, and at least 1."""
+def auto_size(n: int, n_classes: int = 1) -> int:
+    """The number of vectors that "auto" means: a tenth of n samples or support vectors, but no more than are useful.
+
+    These are 50, or 10 for each class if that is more.
+    """
+    return max(1, min(round(n / 10), max(AUTO_VECTORS, AUTO_PER_CLASS * n_classes)))
+
+
+def resolve_size(
+    n_vectors: Any,
+    most: int,
+    whose: str,
+    name: str = "n_vectors",
+    of: str = "support vectors",
+    auto: int | None = None,
+) -> int:
+    """A count, from an int or from a float in (0, 1): that fraction of `most`, rounded, and at least 1.
+
+    `auto` is the count that "auto" means; without it the word is refused.
+    """
+    if auto is not None and isinstance(n_vectors, str) and n_vectors == "auto":
+        return auto
     if _is_whole(n_vectors) and n_vectors >= 1:
         return int(n_vectors)
     if isinstance(n_vectors, (float, np.floating)) and 0.0 < n_vectors < 1.0:
         return max(1, round(float(n_vectors) * most))
-    return _refuse(n_vectors, name, whose, f"a whole number of at least 1, or a share of the {of} above 0 and below 1")
+    word = "" if auto is None else "'auto', "
+    wanted = f"{word}a whole number of at least 1, or a share of the {of} above 0 and below 1"
+    return _refuse(n_vectors, name, whose, wanted)
 
 
-def resolve_sizes(n_vectors: Any, most: int, whose: str) -> list[int]:
+def resolve_sizes(n_vectors: Any, most: int, whose: str, auto: int | None = None) -> list[int]:
     """A list of counts, from one size or a sequence of sizes; warns if one is above `most`, the support vectors."""
     many = isinstance(n_vectors, Sequence) and not isinstance(n_vectors, (str, bytes))
     many = many or (hasattr(n_vectors, "__len__") and getattr(n_vectors, "ndim", 0) == 1)
     if many and len(n_vectors) == 0:
         raise ValueError(f"n_vectors of {whose} must hold at least one size. Got {n_vectors!r}.")
-    sizes = [resolve_size(one, most, whose) for one in n_vectors] if many else [resolve_size(n_vectors, most, whose)]
+    sizes = [resolve_size(one, most, whose, auto=auto) for one in (n_vectors if many else [n_vectors])]
     if max(sizes) > most:
         warn_user(
             f"n_vectors of {whose} is {max(sizes)}, and the model has {most} distinct support vectors: it is returned "
@@ -77,9 +101,9 @@ def resolve_sizes(n_vectors: Any, most: int, whose: str) -> list[int]:
     return sizes
 
 
-def resolve_sample_size(n_vectors: Any, n_samples: int, whose: str) -> int:
+def resolve_sample_size(n_vectors: Any, n_samples: int, whose: str, auto: int) -> int:
     """A number of vectors of at most `n_samples`, the training samples; warns if `n_vectors` is larger."""
-    m = resolve_size(n_vectors, n_samples, whose, of="training samples")
+    m = resolve_size(n_vectors, n_samples, whose, of="training samples", auto=auto)
     if m > n_samples:
         warn_user(
             f"n_vectors of {whose} is {m}, and there are only {n_samples} training samples, so {n_samples} is used."

@@ -43,7 +43,7 @@ NEED_SIZE = ("sparse_margin", "selection", "growing")
     help="Confidence, such as 0.95, with which losses must be within their limits.  [default: on average]",
 )
 @options.scoring_option
-@options.cv_option
+@options.cv_option("Number of cross-validation folds on the training data.  [default: 5]")
 @options.validation_option
 @click.option("--max-time", type=options.POSITIVE, help="Seconds after which the search for a size stops.")
 @click.option(
@@ -138,8 +138,7 @@ def _check_flags(model: Model, given: dict[str, Any], data: str | None, validati
     method = given.get("method", "auto")
     if "max_distance" in given and sizes:
         raise UsageFailure(f"--max-distance determines the size: leave out either it or {sizes[0]}.")
-    if "cv" in given and validation is not None:
-        raise UsageFailure("--cv and --validation are two ways to hold out data. Give one of them.")
+    options.check_held_out(given.get("cv"), validation)
     held_out = {"--cv": given.get("cv"), "--validation": validation, "--scoring": given.get("scoring")}
     for flag, value in held_out.items():
         if value is not None and not sizes:

@@ -39,7 +39,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg]
 @click.argument("data", type=options.FILE)
 @click.argument("model", type=options.FILE)
 @options.validation_option
-@options.cv_option
+@options.cv_option("Number of cross-validation folds on the training data.  [default: 5]")
 @click.option("--sizes", type=Listed(options.Size()), metavar="M,M,…", help="Numbers or fractions of the vectors.")
 @click.option("--methods", type=Listed(click.STRING), metavar="NAME,…", help="[default: all that apply]")
 @click.option(
@@ -79,8 +79,7 @@ def command(
     data, model = in_order(data, model)
     original = load_model(model, trust, n_features)
     given = {name: value for name, value in flags.items() if value is not None}
-    if "cv" in given and validation is not None:
-        raise UsageFailure("--cv and --validation are two ways to hold out data. Give one of them.")
+    options.check_held_out(given.get("cv"), validation)
     if validation is None and not original.can_be_refitted:
         raise UsageFailure(
             "frontier needs held-out data: add --validation, data that the model was not trained on. "

@@ -1,4 +1,4 @@
-"""What `compress` and `frontier` work on: a model, training data and validation data."""
+"""The data of `train`, `compress` and `frontier`: training data, validation data, and what they must have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slimsvm.answers import Classes, Inlier
+from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.cli import output
 from slimsvm.cli.errors import DataFailure
 from slimsvm.cli.performance import places
@@ -36,18 +36,20 @@ class Inputs:
 
     def check_folds(self, n_folds: int | None, path: str | None) -> None:
         """Refuse cross-validation if the training data, read from `path`, are too few for the folds."""
-        if self.X is None or self.validation is not None:
-            return
-        n_folds, n_rows = n_folds or DEFAULT_FOLDS, self.X.shape[0]
-        if n_rows < n_folds:
-            raise DataFailure(f"{path} has {n_rows} rows, too few for {n_folds} folds. Lower --cv or add --validation.")
-        if isinstance(self.model.machine.answer, Classes) and self.y is not None:
-            n_rows = int(np.unique(self.y, return_counts=True)[1].max())
-            if n_rows < n_folds:
-                raise DataFailure(
-                    f"{path} has at most {n_rows} rows of a class, too few for {n_folds} folds. "
-                    "Lower --cv or add --validation."
-                )
+        if self.X is not None and self.validation is None:
+            check_folds(n_folds or DEFAULT_FOLDS, path, self.X, self.y, self.model.machine.answer)
+
+
+def check_folds(n_folds: int, path: str | None, X: Any, y: Any, answer: Answer) -> None:
+    """Refuse cross-validation if the rows of `path` are too few for the folds."""
+    n_rows, of = X.shape[0], "rows"
+    if n_rows >= n_folds and isinstance(answer, Classes) and y is not None:
+        n_rows, of = int(np.unique(y, return_counts=True)[1].max()), "rows of a class"
+    if n_rows < n_folds:
+        most = "at most " if of != "rows" else ""
+        raise DataFailure(
+            f"{path} has {most}{n_rows} {of}, too few for {n_folds} folds. Lower --cv or add --validation."
+        )
 
 
 def read_inputs(
@@ -71,17 +73,22 @@ def read_rows(
     machine = model.machine
     advice = "Set --n-features to the number of features of the data." if model.kind == "libsvm" else ""
     X, y = gather(reading.open(path, machine, needs_target=needs_target, advice=advice))
+    return X, checked_targets(path, y, machine.answer, all_classes, quiet=reading.quiet)
+
+
+def checked_targets(path: str, y: Any, answer: Answer, all_classes: bool = False, *, quiet: bool = False) -> Any:
+    """The targets that a model with this answer can be measured by; None if there are none."""
     if y is None:
-        return X, None
-    if isinstance(machine.answer, Classes):
-        return X, _as_classes(path, y, machine.classes, all_classes)
-    if isinstance(machine.answer, Inlier):
+        return None
+    if isinstance(answer, Classes):
+        return _as_classes(path, y, answer.labels, all_classes)
+    if isinstance(answer, Inlier):
         if places(np.array([-1, 1]), y).min() >= 0:
-            return X, y
-        if not reading.quiet:
+            return y
+        if not quiet:
             output.note(f"{path}: the targets are ignored; those of a one-class model are +1 and -1.")
-        return X, None
-    return X, require_numbers(path, y)
+        return None
+    return require_numbers(path, y)
 
 
 def require_numbers(path: str, y: Any) -> Any:

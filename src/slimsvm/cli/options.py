@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from slimsvm.cli.readers import Source
-    from slimsvm.machine import KernelMachine
 
 Command = Callable[..., Any]
 
@@ -28,6 +27,18 @@ FILE = click.Path()  # lets the shell complete file names; a missing file is rep
 POSITIVE = click.FloatRange(0, min_open=True)
 NOT_NEGATIVE = click.FloatRange(0)
 FRACTION = click.FloatRange(0, 1, max_open=True)
+
+
+class Features(Protocol):
+    """What rows are read for: a machine, or anything else with features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Their names."""
+
+    @property
+    def n_features(self) -> int:
+        """Their number."""
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]
@@ -109,9 +120,11 @@ seed_option = click.option(
 validation_option = click.option(
     "--validation", metavar="DATA", type=FILE, help="Held-out data, which the model was not trained on."
 )
-cv_option = click.option(
-    "--cv", type=click.IntRange(2), help="Number of cross-validation folds on the training data.  [default: 5]"
-)
+
+
+def cv_option(help: str) -> Callable[[Command], Command]:
+    """--cv, whose default depends on the command."""
+    return click.option("--cv", type=click.IntRange(2), help=help)
 
 
 def _renamed(new: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -157,7 +170,7 @@ class Reading:
     def open(
         self,
         path: str,
-        machine: KernelMachine | None = None,
+        machine: Features | None = None,
         needs_target: bool = False,
         accepts_more_features: bool = False,
         advice: str = "",
@@ -223,6 +236,12 @@ def parsed_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             result[name] = text
     return result
+
+
+def check_held_out(cv: int | None, validation: str | None) -> None:
+    """Refuse two ways to hold out data."""
+    if cv is not None and validation is not None:
+        raise UsageFailure("--cv and --validation are two ways to hold out data. Give one of them.")
 
 
 def flag(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,11 +15,14 @@ from slimsvm.cli.progress import library_progress
 from slimsvm.cli.trainers import TRAINERS, accepts, make_estimator
 
 if TYPE_CHECKING:
+    from slimsvm.answers import Answer
     from slimsvm.machine import KernelMachine
 
 EXAMPLES = options.examples(
     "slimsvm train train.csv model.slim --target label --scale standard",
     "slimsvm train train.txt model.slim --method sparse-margin --n-vectors 40 --C 10 --gamma 0.1",
+    "slimsvm train train.txt model.slim --cv 5 --scoring balanced_accuracy",
+    "slimsvm train train.txt model.slim --validation held_out.txt",
     "slimsvm train train.txt model.slim --method growing -O early_exit=True",
     "slimsvm train rows.npz model.slim --method sparse-regression --n-vectors 50 --epsilon 0.05",
 )
@@ -30,7 +33,12 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 @click.argument("data", type=options.FILE)
 @click.argument("model", type=options.FILE)
 @click.option("--method", type=click.Choice(list(TRAINERS)), default="sparse-margin", show_default=True)
-@click.option("--n-vectors", type=options.Size(), help="Number of vectors, or fraction of the rows or support vectors.")
+@click.option(
+    "--n-vectors",
+    type=options.Size(),
+    help="Number of vectors, or fraction of the rows or support vectors.  "
+    "[default: of most methods a tenth, at most 50 or 10 per class]",
+)
 @options.C_option("Cost of margin violations.  [default: 1]")
 @click.option("--kernel", type=click.Choice(["rbf", "laplacian", "poly", "linear", "sigmoid"]), help="[default: rbf]")
 @click.option("--gamma", type=options.NumberOr("scale", "auto"), help="Kernel coefficient.  [default: scale]")
@@ -46,6 +54,9 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
     show_default=True,
     help="Scale the features; the scaler becomes part of the model.",
 )
+@options.validation_option
+@options.cv_option("Measure the model by so many cross-validation folds of DATA, too.")
+@options.scoring_option
 @options.settings_option
 @options.data_options
 @options.seed_option
@@ -56,6 +67,9 @@ def command(
     model: str,
     method: str,
     scale: str,
+    validation: str | None,
+    cv: int | None,
+    scoring: str | None,
     settings: tuple[str, ...],
     reading: options.Reading,
     seed: int,
@@ -65,34 +79,74 @@ def command(
 ) -> None:
     """Train a model with few vectors on DATA, and write it to MODEL, a .slim file.
 
+    The model is always trained on all rows of DATA. With --validation or --cv it is also measured, and its score is
+    shown with a standard error: on held-out data, or by training on the other folds of DATA and testing on each fold.
+
     Any parameter of the method's class can be given by its Python name with -O. Ctrl-C writes the best model so far, if
     there is one, and exits with code 130.
     """
-    output.require_another_file(model, data)
+    from slimsvm.cli import held_out
+
+    output.require_another_file(model, data, validation)
+    held_out.check_flags(cv, validation, scoring)
     given = {name: value for name, value in flags.items() if value is not None}
     estimator = make_estimator(method, given, options.parsed_settings(settings), seed)
-    X, y, names = _data(reading, data, TRAINERS[method].task)
+    training = _read(reading, data, TRAINERS[method].task)
+    measuring = {"validation": validation, "cv": cv, "scoring": scoring}
+    held = held_out.read_held_out(reading, (data, training.X, training.y), training, training.answer, measuring, seed)
     if scale == "none" and not quiet:
-        _note_uneven(X)
-    start = time.perf_counter()
-    machine, stopped = _fitted(estimator, scale, X, y, quiet)
-    if machine is None:
-        raise KeyboardInterrupt
-    machine = replace(machine, feature_names=names)
-    output.write_model(machine, model)
-    facts = {"model": model, "method": method, "n_rows": X.shape[0], "seconds": time.perf_counter() - start}
-    facts |= {"interrupted": stopped} | _training_figures(machine, X, y) | description(machine)
+        _note_uneven(training.X)
+    start, measured, why = time.perf_counter(), None, "the best model so far"
+    with library_progress(quiet) as verbose:
+        trainer = Trainer(estimator, scale, training, verbose)
+        machine, stopped = trainer.fitted()
+        if machine is None:
+            raise KeyboardInterrupt
+        output.write_model(machine, model)
+        seconds = time.perf_counter() - start
+        if held is not None and not stopped:
+            try:
+                measured = held.score(machine, trainer.fitted_on, verbose)
+            except KeyboardInterrupt:
+                stopped, why = True, "finished, but was not measured"
+    facts = {"model": model, "method": method, "n_rows": training.X.shape[0], "seconds": seconds}
+    facts |= {"interrupted": stopped} | _training_figures(machine, training) | description(machine)
     if as_json:
-        output.show_json(facts)
+        output.show_json(facts | ({} if held is None else {"held_out": measured}))
     elif not quiet:
         _show(facts)
+        if measured is not None:
+            held_out.show_score(measured)
     if stopped:
-        output.note(f"interrupted: {model} is the best model so far.")
+        output.note(f"interrupted: {model} is {why}.")
         raise SystemExit(INTERRUPTED)
 
 
-def _data(reading: options.Reading, path: str, task: str) -> tuple[Any, Any, tuple[str, ...] | None]:
-    """Rows, targets and feature names, as a method for this task needs them."""
+@dataclass(frozen=True)
+class Training:
+    """Training data: rows, targets (None if there are none), feature names, and what the model is to answer."""
+
+    X: Any
+    y: Any
+    feature_names: tuple[str, ...] | None
+    answer: Answer
+
+    @property
+    def n_features(self) -> int:
+        """Their number."""
+        return int(self.X.shape[1])
+
+    @property
+    def targets(self) -> Any:
+        """The targets that a model is trained on."""
+        return None if self.answer.name == "inlier" else self.y
+
+
+def _read(reading: options.Reading, path: str, task: str) -> Training:
+    """The training data, checked as a method for this task needs them."""
+    import numpy as np
+
+    from slimsvm.answers import Classes, Inlier, Value
     from slimsvm.cli.inputs import require_numbers
     from slimsvm.cli.readers import gather
 
@@ -102,30 +156,49 @@ def _data(reading: options.Reading, path: str, task: str) -> tuple[Any, Any, tup
         require_numbers(path, y)
     if task == "classes" and y is not None and len(set(y.tolist())) < 2:
         raise DataFailure(f"{path}: a classifier needs at least two classes. All targets are {y[0]!s:.60}.")
-    return X, y if task != "inlier" else None, source.names
+    if task == "classes" and y is not None:
+        return Training(X, y, source.names, Classes(np.unique(y)))
+    return Training(X, y, source.names, Value() if task == "value" else Inlier())
 
 
-def _fitted(estimator: Any, scale: str, X: Any, y: Any, quiet: bool) -> tuple[KernelMachine | None, bool]:
-    """The trained machine including its scaler, and whether Ctrl-C ended the training."""
-    from sklearn.pipeline import make_pipeline
+class Trainer:
+    """Trains clones of an estimator, with a scaler that becomes part of the machine."""
 
-    from slimsvm.cli.library import import_fused
-
-    steps = _scaler(scale, X)
-    scaled, stopped = X, False
-    for step in steps:
-        scaled = step.fit_transform(X)
-    with library_progress(quiet) as verbose:
+    def __init__(self, estimator: Any, scale: str, training: Training, verbose: int) -> None:
         if accepts(estimator, "verbose") and accepts(estimator, "n_jobs"):  # SVC's own verbose prints
             estimator.set_params(verbose=verbose)
+        self.estimator, self.scale, self.training = estimator, scale, training
+
+    def fitted(self) -> tuple[KernelMachine | None, bool]:
+        """The machine of all rows, None if there is none yet, and whether Ctrl-C ended the training."""
+        return self._fitted(self.training.X, self.training.targets)
+
+    def fitted_on(self, X: Any, y: Any) -> KernelMachine:
+        """The machine of other rows and targets."""
+        machine, stopped = self._fitted(X, None if self.training.targets is None else y)
+        if machine is None or stopped:
+            raise KeyboardInterrupt
+        return machine
+
+    def _fitted(self, X: Any, y: Any) -> tuple[KernelMachine | None, bool]:
+        from sklearn.base import clone
+        from sklearn.pipeline import make_pipeline
+
+        from slimsvm.cli.library import import_fused
+
+        steps, estimator = _scaler(self.scale, X), clone(self.estimator)
+        scaled, stopped = X, False
+        for step in steps:
+            scaled = step.fit_transform(X)
         try:
             with library_errors():
                 estimator.fit(scaled, y)
         except KeyboardInterrupt:
             stopped = True
-    if stopped and not hasattr(estimator, "machine_"):
-        return None, True
-    return import_fused(make_pipeline(*steps, estimator)).machine, stopped
+        if stopped and not hasattr(estimator, "machine_"):
+            return None, True
+        machine = import_fused(make_pipeline(*steps, estimator)).machine
+        return replace(machine, feature_names=self.training.feature_names), stopped
 
 
 def _scaler(scale: str, X: Any) -> list[Any]:
@@ -150,13 +223,14 @@ def _note_uneven(X: Any) -> None:
         )
 
 
-def _training_figures(machine: KernelMachine, X: Any, y: Any) -> dict[str, Any]:
+def _training_figures(machine: KernelMachine, training: Training) -> dict[str, Any]:
     from slimsvm.cli.performance import performance_of
 
-    if y is None:
-        return {"inliers": float((machine.predict(X) == 1).mean())}
+    predictions = machine.predict(training.X)
+    if training.targets is None:
+        return {"inliers": float((predictions == 1).mean())}
     performance = performance_of(machine)
-    performance.add(machine.predict(X), y)
+    performance.add(predictions, training.targets)
     result = performance.result()
     return {f"training_{name}": result[name] for name in ("accuracy", "mean_squared_error") if name in result}
 

@@ -35,6 +35,14 @@ class Block:
         """The end of their features."""
         return self.start + len(self.L)
 
+    @property
+    def largest_cosine(self) -> float:
+        """The largest cosine of a vector (of at least two) with a direction of the basis that earlier vectors span.
+
+        If all cosines between vectors are small, it is about the largest of them.
+        """
+        return float((np.abs(np.tril(self.L, -1)).max(axis=1) / np.linalg.norm(self.L, axis=1)).max())
+
 
 class Basis:
     """A growing factor of I_Ψ. `definite` says whether the kernels are positive definite."""

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_iris, make_circles, make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -27,7 +27,7 @@ from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.common.training import ClassificationTask
 from slimsvm.methods.growing.features import GrowingFeatures
 from slimsvm.methods.growing.machines import StepMachines
-from slimsvm.methods.growing.path import GrowthPath
+from slimsvm.methods.growing.path import GrowthPath, error_clearly_below_constant
 from slimsvm.methods.large_margin.refit import refit
 
 WEIGHTS = "vectors and validation samples are drawn, and a weighted set has other samples than a repeated one"
@@ -231,7 +231,42 @@ def test_widths_are_mixed(moons: Any) -> None:
         value += 0.5 * beta[own] @ np.exp(-gamma * ((Z[:, None] - Z[None]) ** 2).sum(axis=2)) @ beta[own]
     xi = np.maximum(1.0 - np.where(y == "right", 1.0, -1.0) * model.decision_function(X), 0.0)
     assert model.objective_ == pytest.approx(value + 10.0 * xi.sum(), rel=1e-6)
-    assert MultiKernelGrowingSVC().gamma == pytest.approx(1 / (2 * 50**2))
+
+
+CIRCLES = make_circles(240, noise=0.1, factor=0.5, random_state=0)
+CHURN = make_classification(1000, n_features=12, n_informative=6, weights=[0.8], flip_y=0.05, random_state=0)
+
+
+@pytest.mark.parametrize("data", [CIRCLES, load_iris(return_X_y=True), CHURN], ids=["circles", "iris", "churn"])
+def test_several_widths_do_as_well_as_one_by_default(data: Any) -> None:
+    X, y, X_test, y_test = (part[start::2] for start in (0, 1) for part in data)
+    several, one = (kind(random_state=0).fit(X, y) for kind in (MultiKernelGrowingSVC, GrowingSVC))
+    assert several.score(X_test, y_test) > one.score(X_test, y_test) - 0.03
+    assert several.score(X_test, y_test) > np.mean(y_test == np.bincount(y).argmax()) + 0.07
+
+
+def test_widths_that_only_give_a_constant_answer_do_not_end_the_search() -> None:
+    """Wide kernels are at chance on circles, and tell nothing of the narrower ones."""
+    X, y = CIRCLES
+    options = {"gamma": 1e-3, "width_factor": 0.5, "width_patience": 1, "random_state": 0}
+    assert MultiKernelGrowingSVC(**options).fit(X, y).score(X, y) > 0.95
+    weights = np.where(y == 1, 9.0, 1.0)  # of which a constant answer gets nine tenths
+    model = MultiKernelGrowingSVC(validation_fraction=0.0, **options).fit(X, y, sample_weight=weights)
+    assert model.score(X, y, sample_weight=weights) > 0.95
+
+
+def test_the_best_constant_answer_has_the_class_of_the_largest_costs() -> None:
+    labels, costs = np.array([0, 0, 0, 1]), np.array([1.0, 1.0, 1.0, 9.0])
+    deviation = np.sqrt(0.25 * 0.75 * 84.0) / 12.0
+    assert error_clearly_below_constant(labels, costs) == pytest.approx(0.25 - 2.0 * deviation)
+    assert error_clearly_below_constant(labels, 5.0 * costs) == pytest.approx(0.25 - 2.0 * deviation)
+
+
+@pytest.mark.parametrize("X", [np.ones((40, 2)), np.random.default_rng(0).normal(size=(40, 2))], ids=["same", "noise"])
+def test_widths_end_if_none_can_beat_a_constant_answer(X: Any) -> None:
+    y = np.arange(40) % 2
+    model = MultiKernelGrowingSVC(random_state=0).fit(X, y)
+    assert len({step["gamma"] for step in model.history_}) < 25
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -34,7 +34,6 @@ from slimsvm.methods.growing.path import GrowingSettings, GrowthPath, draw_held_
 from slimsvm.optim import calm_blas
 from slimsvm.parameters import check_choice, check_count, check_number, resolve_size
 
-PAPER_GAMMA = 1.0 / (2.0 * 50.0**2)  # σ₀ = 50
 LARGEST = 1e100  # of γ and δ, so that their squares are finite
 SHRINK_AFTER = 3  # steps without α after which a sample is set aside
 
@@ -274,12 +273,15 @@ class MultiKernelGrowingSVC(_Growing):
 
     Parameters
     ----------
-    gamma : float or "scale" or "auto", default=2e-4
-        γ of the first width; by default the paper's σ₀ = 50, with γ = 1/(2σ²).
+    gamma : float or "scale" or "auto", default="scale"
+        γ of the first width, the widest. By default it is the width that SVC uses by default, which follows the scale
+        of the data. The paper starts with σ = 50, which is gamma=2e-4 (γ = 1/(2σ²)), for standardised features.
     width_factor : float, default=0.7
         The factor from one width σ to the next; γ is multiplied by 1/0.7².
     width_patience : int, default=4
-        The number of widths in a row without a lower validation error after which growing stops.
+        The number of widths in a row without a lower validation error after which growing stops. A width does not
+        count while the error is not clearly (two standard errors) below that of the best constant answer, unless it
+        is so narrow that its vectors have nothing in common.
     delta_factor : float, default=1.0
         The weight of the margin of each width, relative to that of the width before (the paper's δ_j).
     kernel : {"rbf", "laplacian"}, default="rbf"
@@ -297,7 +299,7 @@ class MultiKernelGrowingSVC(_Growing):
         *,
         C: float = 1.0,
         kernel: str = "rbf",
-        gamma: float | str = PAPER_GAMMA,
+        gamma: float | str = "scale",
         width_factor: float = 0.7,
         width_patience: int = 4,
         delta_factor: float = 1.0,

@@ -6,7 +6,9 @@ held out. A sample set aside takes no part in the solution. It returns if it has
 tell for certain that it is none, or the missing ones are computed.
 
 Growing ends when the error has not fallen for some steps, but not before the number of support vectors is stable; or at
-a size, at an error, or when no candidate is left.
+a size, at an error, or when no candidate is left. With several kernels, from wide to narrow, it ends when some kernels
+in a row have not lowered the error. Kernels that are too wide for the data answer one class everywhere and lower
+nothing, so they do not count: counting begins when the error is clearly below that of the best constant answer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
-from slimsvm.arrays import Rows
+from slimsvm.arrays import Rows, distinct_rows
 from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
@@ -30,6 +32,8 @@ from slimsvm.optim.result import Status
 from slimsvm.optim.wls import solve_wls
 
 FIRST_STAGE = 4  # vectors between stages of early exit within the first step
+CLEARLY = 2.0  # standard errors by which an error must be below that of the best constant answer
+ORTHOGONAL = 0.01  # cosine between vectors of the same kernel, below which narrower kernels tell them apart no better
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,16 @@ def deciding_error(step: dict[str, Any]) -> float:
     """The error of a step that decides: that on the samples held out, if there are any."""
     found = step["validation_error"]
     return float(step["train_error"] if found is None else found)
+
+
+def error_clearly_below_constant(labels: NDArray[Any], costs: FloatArray) -> float:
+    """The error, as a share of the costs, below which a machine clearly beats the best constant answer.
+
+    That is the error of the class with the largest costs, less two of its standard errors.
+    """
+    total = costs.sum()
+    error = 1.0 - np.bincount(labels, costs).max() / total
+    return float(error - CLEARLY * np.sqrt(error * (1.0 - error) * np.square(costs).sum()) / total)
 
 
 class GrowthPath:
@@ -116,7 +130,7 @@ class GrowthPath:
             if reason in ("max_vectors", "target_error"):
                 return reason
             found = min(deciding_error(step) for step in self.own_steps)
-            idle = 0 if found < reached else idle + 1
+            idle = 0 if found < reached or self._is_too_wide(found) else idle + 1
             following = next(kernels, None)
             if following is None or idle >= self.settings.width_patience:
                 return reason
@@ -279,6 +293,20 @@ class GrowthPath:
         """Whether the number of support vectors is about that of the last step."""
         last = self.history[-1]["n_support"] if self.own_steps else 0
         return abs(n_support - last) <= self.settings.stability * last
+
+    def _is_too_wide(self, error: float) -> bool:
+        """Whether the present kernel does not count: no error so far is clearly below that of the best constant answer.
+
+        `error` is the lowest so far. A kernel is not too wide if its vectors are orthogonal, which they would stay with
+        narrower ones, or if all samples are the same point.
+        """
+        judged = np.flatnonzero(self.held_out if self.held_out.any() else ~self.held_out)
+        if error < error_clearly_below_constant(self.labels[judged], self.costs[judged]):
+            return False
+        block = self.features.basis.blocks[-1]
+        if len(block.L) < 2:
+            return len(distinct_rows(self.features.X)[0]) > 1
+        return block.largest_cosine > ORTHOGONAL
 
     def _is_saturated(self) -> bool:
         """Whether the error with this kernel has not fallen for `patience` steps, all of them stable."""

@@ -30,12 +30,14 @@ class SparseLargeMarginClassifier(MachineClassifier):
 
     Parameters
     ----------
-    n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
-        warning is given and there are as many vectors as samples.
+    n_vectors : int, float or "auto", default="auto"
+        The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50, or 10 for
+        each class if there are more than five classes. If it
+        is larger than the number of samples, a warning is given and there are as many vectors as samples.
     C, kernel, gamma, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The cost of a sample with slack ξ: C ξ, as in the paper, or C ξ², which is smooth and several times faster.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The cost of a sample with slack ξ: C ξ², which is smooth and several times faster, or C ξ, as in SVC and in the
+        paper.
     vectors : {"shared", "per_class"}, default="shared"
         Whether all classes share their vectors, or each has n_vectors of its own, as in the paper.
     init : {"random", "kmeans", "reduced_set"}, default="random"
@@ -45,7 +47,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
     solver : {"auto", "lbfgs", "stochastic"}, default="auto"
         How vectors are moved: by L-BFGS on the exact objective, or by mini-batches, for large data, after which the
         coefficients are solved for exactly. "auto" uses mini-batches if a step of L-BFGS would take about a second.
-    max_iter : int, default=200
+    max_iter : int, default=100
         The largest number of iterations of L-BFGS. Real data often use them all, without a warning: the last ones gain
         little, and the coefficients are exact for the final vectors. `n_iter_` is the number used.
     n_passes : int, default=None
@@ -72,19 +74,19 @@ class SparseLargeMarginClassifier(MachineClassifier):
 
     def __init__(
         self,
-        n_vectors: int | float = 0.1,
+        n_vectors: int | float | str = "auto",
         *,
         C: float = 1.0,
         kernel: str = "rbf",
         gamma: float | str = "scale",
         coef0: float = 0.0,
         degree: float = 3,
-        loss: Loss = "hinge",
+        loss: Loss = "squared_hinge",
         vectors: Literal["shared", "per_class"] = "shared",
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
-        max_iter: int = 200,
+        max_iter: int = 100,
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,

@@ -30,9 +30,9 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
     Parameters
     ----------
-    n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
-        warning is given and there are as many vectors as samples.
+    n_vectors : int, float or "auto", default="auto"
+        The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50. If it
+        is larger than the number of samples, a warning is given and there are as many vectors as samples.
     nu : float, default=0.5
         Between 0 and 1. At most this share of the training samples lies outside, and at least this share lies outside
         or on the boundary.
@@ -54,7 +54,7 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
     def __init__(
         self,
-        n_vectors: int | float = 0.1,
+        n_vectors: int | float | str = "auto",
         *,
         nu: float = 0.5,
         kernel: str = "rbf",
@@ -64,7 +64,7 @@ class SparseOneClassSVM(MachineOutlierDetector):
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
-        max_iter: int = 200,
+        max_iter: int = 100,
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,

@@ -15,7 +15,7 @@ from slimsvm.methods.common import training
 from slimsvm.methods.large_margin.objective import fit_coefficients, warn_if_inexact
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
-from slimsvm.parameters import check_choice, resolve_sample_size
+from slimsvm.parameters import auto_size, check_choice, resolve_sample_size
 
 
 class ReducedSVC(MachineClassifier):
@@ -23,9 +23,10 @@ class ReducedSVC(MachineClassifier):
 
     Parameters
     ----------
-    n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
-        warning is given and there are as many vectors as samples.
+    n_vectors : int, float or "auto", default="auto"
+        The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50, or 10 for
+        each class if there are more than five classes. If it
+        is larger than the number of samples, a warning is given and there are as many vectors as samples.
     coef : {"rsvm", "margin"}, default="rsvm"
         The regulariser: ½βᵀβ, as in the reduced SVM that Lin & Lin simplified, or ½βᵀK_zβ, the true margin in feature
         space (the modified RSVM of Wu et al., which is the same as Nyström features and a linear SVM).
@@ -46,7 +47,7 @@ class ReducedSVC(MachineClassifier):
 
     def __init__(
         self,
-        n_vectors: int | float = 0.1,
+        n_vectors: int | float | str = "auto",
         *,
         coef: Literal["rsvm", "margin"] = "rsvm",
         C: float = 1.0,
@@ -82,7 +83,7 @@ class ReducedSVC(MachineClassifier):
         points = task.points
         if self.coef == "margin":
             points.kernel.require_definite(f"{whose}(coef='margin')")
-        m = resolve_sample_size(self.n_vectors, points.n_points, whose)
+        m = resolve_sample_size(self.n_vectors, points.n_points, whose, auto_size(points.n_points, len(task.classes)))
         chosen = check_random_state(self.random_state).choice(points.n_points, m, replace=False)
         Z = np.asarray(dense(points.X[chosen]), dtype=np.float64)
         problem = MarginProblem.of_labels(task.Y, task.costs[:, None])

@@ -31,13 +31,13 @@ class SparseLargeMarginRegressor(MachineRegressor):
 
     Parameters
     ----------
-    n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the training samples. If it is larger than the number of samples, a
-        warning is given and there are as many vectors as samples.
+    n_vectors : int, float or "auto", default="auto"
+        The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50. If it
+        is larger than the number of samples, a warning is given and there are as many vectors as samples.
     C, epsilon, kernel, gamma, coef0, degree : as in SVR. The kernel must have a gradient and be positive definite.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        The cost of a sample whose error exceeds epsilon by ξ: C ξ, as in SVR, or C ξ², which is smooth and several
-        times faster. The names are those of LinearSVR.
+    loss : {"squared_epsilon_insensitive", "epsilon_insensitive"}, default="squared_epsilon_insensitive"
+        The cost of a sample whose error exceeds epsilon by ξ: C ξ², which is smooth and several times faster, or C ξ,
+        as in SVR, which suffers less from outliers. The names are those of LinearSVR.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVR.
     n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
@@ -55,7 +55,7 @@ class SparseLargeMarginRegressor(MachineRegressor):
 
     def __init__(
         self,
-        n_vectors: int | float = 0.1,
+        n_vectors: int | float | str = "auto",
         *,
         C: float = 1.0,
         epsilon: float = 0.1,
@@ -63,11 +63,11 @@ class SparseLargeMarginRegressor(MachineRegressor):
         gamma: float | str = "scale",
         coef0: float = 0.0,
         degree: float = 3,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "squared_epsilon_insensitive",
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
-        max_iter: int = 200,
+        max_iter: int = 100,
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,

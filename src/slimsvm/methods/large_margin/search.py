@@ -33,7 +33,7 @@ from slimsvm.methods.reduced_set.starts import k_means
 from slimsvm.optim import Result, Status, calm_blas, lbfgs
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.optim.result import OnBest
-from slimsvm.parameters import check_choice, check_count, check_number, resolve_sample_size
+from slimsvm.parameters import auto_size, check_choice, check_count, check_number, resolve_sample_size
 
 Init = Literal["random", "kmeans", "reduced_set"]
 Solver = Literal["auto", "lbfgs", "stochastic"]
@@ -168,7 +168,8 @@ def train(
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
-    m = resolve_sample_size(estimator.n_vectors, points.n_points, whose)
+    auto = -(-auto_size(points.n_points, outputs.shape[1]) // len(problems))
+    m = resolve_sample_size(estimator.n_vectors, points.n_points, whose, auto)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
         search = _Search(estimator, points, loss, progress, rng)

@@ -26,7 +26,7 @@ from slimsvm.methods.reduced_set.reduce import (
     Solver,
     reduce_machine,
 )
-from slimsvm.parameters import check_choice, check_number, resolve_size, resolve_sizes
+from slimsvm.parameters import auto_size, check_choice, check_number, resolve_size, resolve_sizes
 from slimsvm.sparse_parts import check_sparse
 
 
@@ -35,8 +35,9 @@ class ReducedSetClassifier(MachineClassifier):
 
     Parameters
     ----------
-    n_vectors : int or float, default=0.1
-        The number of vectors, or their share of the distinct support vectors of the SVM.
+    n_vectors : int, float or "auto", default="auto"
+        The number of vectors, or their share of the distinct support vectors of the SVM. "auto" is a tenth of them, at
+        most 50, or 10 for each class if there are more than five classes.
     estimator : estimator, default=None
         The classifier to train and approximate; by default an SVC with the parameters below. It may be any model that
         `slimsvm.compress` accepts, without transformers before it.
@@ -79,7 +80,7 @@ class ReducedSetClassifier(MachineClassifier):
 
     def __init__(
         self,
-        n_vectors: int | float = 0.1,
+        n_vectors: int | float | str = "auto",
         *,
         estimator: Any = None,
         solver: Solver = "irprop",
@@ -132,12 +133,13 @@ class ReducedSetClassifier(MachineClassifier):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         if self.max_distance is None:
-            resolve_size(self.n_vectors, 1, whose)  # a wrong one is refused before the SVM is trained
+            resolve_size(self.n_vectors, 1, whose, auto=1)  # a wrong one is refused before the SVM is trained
         svm = training.make_svc(self) if self.estimator is None else clone(self.estimator)
         parent = training.train_parent(self, svm, X, y, sample_weight)
         target = expansion_of(parent)
         self.n_support_vectors_ = target.n_points
-        sizes = [] if self.max_distance is not None else resolve_sizes([self.n_vectors], target.n_points, whose)
+        auto = auto_size(target.n_points, len(np.unique(y)))
+        sizes = [] if self.max_distance is not None else resolve_sizes([self.n_vectors], target.n_points, whose, auto)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with keeping_best(lambda: self._set_fitted(ReducedMachine(parent, 0.0, [])), inner=self._set_fitted):
             (found,) = reduce_machine(
