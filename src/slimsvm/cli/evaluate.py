@@ -61,8 +61,8 @@ def command(
     source = reading.open(data, machine, needs_target, accepts_more_features=loaded.accepts_more_features)
     evaluation = Evaluation(machine, None if other is None else other.machine, jobs)
     for block in blocks_with_bar(source, "evaluate", quiet):
-        source.require_finite(block)
-        evaluation.add(block, source.name)
+        with source.blamed(block):
+            evaluation.add(block, source.name)
     result = {"data": data, "model": model} | evaluation.result(source.name)
     if as_json:
         output.show_json(result)

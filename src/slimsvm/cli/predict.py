@@ -104,16 +104,13 @@ class PredictionWriter:
 
     def _computed(self, source: Source, block: Block) -> tuple[Any, dict[str, Any]]:
         """Predictions (n,), and decision values and probabilities if they are wanted."""
-        try:
-            predictions = self.machine.predict(block.X, **self.how)
-        except ValueError:
-            source.require_finite(block)
-            raise
         extras = {}
-        if self.scores:
-            extras["scores"] = self.machine.decision(block.X, **self.how)
-        if self.proba:
-            extras["probabilities"] = self.machine.predict_proba(block.X, **self.how)
+        with source.blamed(block):
+            predictions = self.machine.predict(block.X, **self.how)
+            if self.scores:
+                extras["scores"] = self.machine.decision(block.X, **self.how)
+            if self.proba:
+                extras["probabilities"] = self.machine.predict_proba(block.X, **self.how)
         return predictions, extras
 
     def _lines(self, predictions: Any, extras: dict[str, Any]) -> str:
