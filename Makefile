@@ -12,7 +12,7 @@ endif
 
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint types bench promises papers sanitize fallback dist clean
+.PHONY: demo test test-all lint types bench promises papers fuzz safety sanitize tsan fallback dist clean
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/slimsvm demo --picture build/frontier.png
@@ -52,17 +52,58 @@ promises: $(VENV)/installed-bench
 papers: $(VENV)/installed-papers
 	for run in papers/*/run.py; do $(BIN)/python $$run || exit 1; done
 
-# The core under AddressSanitizer and UndefinedBehaviorSanitizer, through the tests that evaluate machines and read text.
+# Mutated model and data files, for ten minutes: no crash, no foreign exception, no hang, bounded memory.
+fuzz: $(VENV)/installed-test
+	$(BIN)/python tools/fuzz.py
+
+# The figures of SECURITY.md, except those of the sanitizers: over an hour.
+safety: $(VENV)/installed-test
+	$(BIN)/python tools/fuzz.py --seed 1 --count 210000 --seconds inf --what models
+	$(BIN)/python tools/fuzz.py --seed 1 --count 55000 --seconds inf --what data
+	$(BIN)/python -m pytest -m "" tests/test_storage_hostile.py tests/cli/test_hostile_data.py tests/test_hostile_models.py
+	$(BIN)/python tools/kills.py
+	$(BIN)/python tools/parity.py
+
+COMMA := ,
+# $(call sanitized,FOLDER,SANITIZERS): the core built with sanitizers, into build/FOLDER.
+define sanitized
+	rm -rf build/$(1)
+	@echo "Building the core with sanitizers: $(2) ..."
+	$(PIP_INSTALL) --no-deps --no-build-isolation --target build/$(1) \
+	  -C cmake.define.SLIM_SANITIZE=$(2) -C build-dir=build/$(1)-objects .
+endef
+
+# The core under AddressSanitizer and UndefinedBehaviorSanitizer, on every instruction set of this processor, through the
+# tests that evaluate machines and read text.
+ASAN = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize
 sanitize: $(VENV)/installed-test
-	rm -rf build/sanitize
-	@echo "Building the core with sanitizers ..."
-	$(PIP_INSTALL) --no-deps --no-build-isolation --target build/sanitize \
-	  -C cmake.define.SLIM_SANITIZE=address,undefined -C build-dir=build/sanitize-objects .
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize \
-	  $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py tests/test_extremes.py \
-	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py \
-	  tests/cli/test_svmlight.py tests/contracts
+	$(call sanitized,sanitize,address$(COMMA)undefined)
+	for set in baseline avx2 avx512; do \
+	  if ! SLIMSVM_INSTRUCTION_SET=$$set $(ASAN) $(BIN)/python -c "import slimsvm._core" > build/sanitize/$$set.log 2>&1; then \
+	    grep -q "this processor or this build of slimsvm does not have" build/sanitize/$$set.log || { cat build/sanitize/$$set.log; exit 1; }; \
+	    echo "*** $$set IS NOT CHECKED: this processor does not have it."; continue; \
+	  fi; \
+	  echo "Instruction set $$set:"; \
+	  SLIMSVM_INSTRUCTION_SET=$$set $(ASAN) $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py \
+	    tests/test_extremes.py tests/test_mirror_head.py tests/test_early_exit_core.py \
+	    tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py \
+	    tests/cli/test_svmlight.py tests/contracts || exit 1; \
+	done
+
+# The core under ThreadSanitizer, through the tests with several threads. A planted race shows first that races are reported.
+# Tests that fork are left out: ThreadSanitizer does not support threads in a forked child.
+TSAN = LD_PRELOAD="$$(c++ -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66 OPENBLAS_NUM_THREADS=1 PYTHONPATH=build/tsan
+tsan: $(VENV)/installed-test
+	$(call sanitized,tsan,thread)
+	c++ -std=c++17 -shared -fPIC -g -O1 -fsanitize=thread -Inative tests/native/planted_race.cpp native/parallel.cpp \
+	  -o build/tsan/planted_race.so
+	$(TSAN) $(BIN)/python -c "import ctypes; ctypes.CDLL('build/tsan/planted_race.so').planted_race(3)" \
+	  > build/tsan/planted.log 2>&1; test $$? = 66
+	grep -m 1 "data race" build/tsan/planted.log
+	@echo "The planted race is reported. The core:"
+	$(TSAN) $(BIN)/python -m pytest -k "thread and not fork" tests/test_core.py tests/test_estimator_inputs.py tests/test_evaluation.py \
+	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/dependencies

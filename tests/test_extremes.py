@@ -14,6 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 
 import slimsvm
+from oracles.paths import PATHS, take
 from slimsvm.answers import Classes, Value
 from slimsvm.heads import LinearHead, PairwiseHead
 from slimsvm.kernels import KERNELS, Kernel, Laplacian, Linear, Polynomial, Rbf, Sigmoid
@@ -156,3 +157,24 @@ def test_a_slim_file_is_no_libsvm_model(tmp_path: Any) -> None:
     slimsvm.estimator.save(machine, tmp_path / "model.slim")
     with pytest.raises(slimsvm.FormatError, match=r"Read it with slimsvm\.load"):
         slimsvm.compress(tmp_path / "model.slim")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("kernel", [Polynomial(0.5, 1.0, 3.0), Linear()])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_rows_whose_scores_overflow_are_refused(
+    path: str, kernel: Kernel, as_sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither NaN nor infinity is an answer, and there is no warning besides the error."""
+    take(path, monkeypatch)
+    points = np.full((2, 2), 1e300)
+    machine = KernelMachine(kernel, points, LinearHead(np.ones((2, 1)), [0.0]), Classes(np.array([0, 1])))
+    X = np.array([[0.0, 0.0], [0.0, 0.0], [1e200, 1e200]])
+    with pytest.raises(ValueError, match=r"The scores of row 2 of X overflow: .*Scale the data, or drop such rows\."):
+        machine.predict(sparse.csr_array(X) if as_sparse else X)
+
+
+def test_the_sums_of_large_pair_scores_are_finite() -> None:
+    pairs = np.array([[1.5e308, 1.5e308, -1.5e308]])
+    decision = Classes(np.array([0, 1, 2])).decision(pairs, pairwise=True)
+    np.testing.assert_allclose(decision, [[2 + 1 / 3, 0 - 1 / 3, 1.0]])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from scipy import sparse
 
 from data.make_golden import machines
+from oracles.mutations import mutated_bytes, mutated_content
 from oracles.slim_file import closed, opened, resealed, with_header
 from slimsvm import _container, storage
 from slimsvm.exceptions import FormatError
@@ -305,50 +305,6 @@ def test_nothing_is_allocated_because_a_file_asks_for_it() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2_000_000
-
-
-JUNK: list[Any] = [None, True, 0, -1, 1, 2, 3, 2**62, 0.5, -1e300, "", "x", "rbf", [], [0], [[0]], {}, {"type": "rbf"}]
-
-
-def mutated_bytes(data: bytes, rng: np.random.Generator) -> bytes:
-    """The file with one to four spans overwritten, removed, doubled or moved."""
-    for _ in range(rng.integers(1, 5)):
-        a, b = sorted(rng.integers(0, len(data) + 1, size=2))
-        b = min(b, a + rng.integers(1, 20))
-        noise = rng.integers(0, 256, size=b - a, dtype=np.uint8).tobytes()
-        data = [data[:a] + noise + data[b:], data[:a] + data[b:], data[:b] + data[a:], data[:a] + noise + data[a:]][
-            rng.integers(4)
-        ]
-        data = data or b"\0"
-    return data
-
-
-def mutated_content(data: bytes, rng: np.random.Generator) -> bytes:
-    """The file with one to three places of its JSON replaced, removed or renamed, or its numbers overwritten."""
-    header, content, buffer = opened(data)
-    for _ in range(rng.integers(1, 4)):
-        nodes = [node for root in (header, content) for node in containers(root) if len(node)]
-        node = nodes[rng.integers(len(nodes))]
-        key = list(node)[rng.integers(len(node))] if isinstance(node, dict) else int(rng.integers(len(node)))
-        action = rng.integers(5)
-        if action == 0:
-            del node[key]
-        elif action == 1 and isinstance(node, dict):
-            node[str(rng.choice(["type", "gamma", "points", "x"]))] = deepcopy(node[key])
-        elif action == 2 and buffer:
-            place = int(rng.integers(len(buffer)))
-            buffer[place : place + 8] = rng.bytes(len(buffer[place : place + 8]))
-        else:
-            node[key] = deepcopy(JUNK[rng.integers(len(JUNK))])
-    return closed(header, content, buffer)
-
-
-def containers(root: Any) -> Iterator[Any]:
-    """All lists and dicts in a JSON value."""
-    if isinstance(root, (dict, list)):
-        yield root
-        for child in root.values() if isinstance(root, dict) else root:
-            yield from containers(child)
 
 
 @pytest.mark.parametrize("mutate", [mutated_bytes, mutated_content])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from slimsvm._record import FloatArray, Record, frozen_array
 from slimsvm.heads import Head, StagedHead, class_pairs, class_sums
 
+LARGEST_CONFIDENCE = 1e300  # a larger sum of pair scores may be infinite
 PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
 
 
@@ -190,5 +191,6 @@ def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
 
 def _one_vs_rest(pairs: FloatArray, k: int) -> FloatArray:
     """scikit-learn's "ovr" decision from pair scores: votes plus confidences in (−1/3, 1/3) that break ties."""
-    confidence = class_sums(pairs, k)
+    with np.errstate(over="ignore"):
+        confidence = np.clip(class_sums(pairs, k), -LARGEST_CONFIDENCE, LARGEST_CONFIDENCE)
     return np.asarray(_votes(pairs >= 0, k) + confidence / (3 * (np.abs(confidence) + 1)))

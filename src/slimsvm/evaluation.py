@@ -127,8 +127,7 @@ class Evaluator:
 
         Rows that are not finite raise an error. NumPy evaluates the others, in which something overflowed.
         """
-        _check_finite(X[rows], rows + first_row)
-        scores[rows] = self._numpy_scores(X[rows], first_row)
+        scores[rows] = self._numpy_scores(X[rows], rows + first_row)
 
     def _make_plan(self, in_float: bool, for_sparse: bool) -> Any:
         plan = self._staged_plan(in_float) if self._staged else self._plain_plan(in_float, for_sparse)
@@ -232,15 +231,20 @@ class Evaluator:
         accurate = eps * self.kernel.amplification(self.points, self.gammas) <= FLOAT32_ERROR
         return accurate and bool((bound <= FLOAT32_TOLERANCE * typical).all())
 
-    def _numpy_scores(self, X: Matrix, first_row: int) -> FloatArray:
+    def _numpy_scores(self, X: Matrix, numbers: int | NDArray[np.intp]) -> FloatArray:
+        """The scores in plain NumPy; `numbers` are those of the rows, or of the first one, for errors."""
+        numbers = numbers + np.arange(X.shape[0]) if isinstance(numbers, int) else numbers
         scores = np.empty((X.shape[0], 1 if self._counts else self.head.n_scores))
         step = max(1, BLOCK_VALUES // max(1, self.head.n_inputs))
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
-            _check_finite(rows, first_row + np.arange(start, start + rows.shape[0]))
-            if self.input_map is not None:
-                rows = self.input_map.apply(rows)
-            scores[start : start + step] = self._by_stages(rows) if self._staged else self._by_blocks(rows)
+            _check_finite(rows, numbers[start : start + step])
+            with np.errstate(over="ignore", invalid="ignore"):
+                if self.input_map is not None:
+                    rows = self.input_map.apply(rows)
+                found = self._by_stages(rows) if self._staged else self._by_blocks(rows)
+            _check_overflow(found, numbers[start : start + step])
+            scores[start : start + step] = found
         return scores
 
     def _by_blocks(self, rows: Matrix) -> FloatArray:
@@ -349,3 +353,13 @@ def _check_finite(X: Matrix, numbers: NDArray[Any]) -> None:
         bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
         raise ValueError(f"X contains NaN or infinity, first in row {numbers[bad[0]]}. Impute or drop such rows.")
+
+
+def _check_overflow(scores: FloatArray, numbers: NDArray[Any]) -> None:
+    """Raise ValueError for rows whose scores are not finite; `numbers` are the row numbers to report."""
+    bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"The scores of row {numbers[bad[0]]} of X overflow: values of the row, or of the machine, are too large "
+            "for the kernel. Scale the data, or drop such rows."
+        )

@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 from test_import_libsvm import BINARY, ONE_CLASS, written
 
+from oracles.mutations import mutated_text
 from slimsvm.exceptions import FormatError
 from slimsvm.importers import import_model
 from slimsvm.machine import KernelMachine
@@ -124,44 +125,13 @@ def test_every_truncation_is_noticed(text: str, tmp_path: Path) -> None:
             import_model(written(tmp_path, text[:end]))
 
 
-def mutated(text: str, rng: np.random.Generator) -> bytes:
-    """The text with one to three random damages."""
-    data = bytearray(text.encode())
-    for _ in range(rng.integers(1, 4)):
-        kind, place = rng.integers(7), int(rng.integers(len(data)))
-        if kind == 0:
-            data[place] ^= 1 << int(rng.integers(8))
-        elif kind == 1:
-            data[place] = int(rng.choice(list(b"0123456789.-+e: \n")))
-        elif kind == 2:
-            del data[place : place + int(rng.integers(1, 20))]
-        elif kind == 3:
-            tokens = bytes(data).split(b" ")
-            i, j = rng.integers(len(tokens), size=2)
-            tokens[i], tokens[j] = tokens[j], tokens[i]
-            data = bytearray(b" ".join(tokens))
-        elif kind == 4:
-            huge = [b"2147483646", b"999999999999", b"1e308", b"-1e308", b"4294967297", b"1e-320", b"0"]
-            data[place : place + 1] = huge[rng.integers(len(huge))]
-        elif kind == 5:
-            lines = bytes(data).splitlines(keepends=True)
-            i = int(rng.integers(len(lines)))
-            lines.insert(int(rng.integers(len(lines))), lines[i])
-            data = bytearray(b"".join(lines))
-        else:
-            lines = bytes(data).splitlines(keepends=True)
-            del lines[int(rng.integers(len(lines)))]
-            data = bytearray(b"".join(lines) or b"\n")
-    return bytes(data)
-
-
 @pytest.mark.parametrize("text", [BINARY, THREE_CLASSES], ids=["two classes", "three classes"])
 def test_mutations(text: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(20)
     path = tmp_path / "model"
     valid = 0
     for _ in range(500):
-        data = mutated(text, rng)
+        data = mutated_text(text.encode(), rng)
         path.write_bytes(data)
         start = time.process_time()
         try:

@@ -63,8 +63,8 @@ def command(
     source = reading.open(data, machine, needs_target, accepts_more_features=accepts_more, n_features=width)
     evaluation = Evaluation(machine, None if other is None else other.machine, jobs, quiet)
     for block in blocks_with_bar(source, "evaluate", quiet):
-        source.require_finite(block)
-        evaluation.add(block, source.name)
+        with source.blamed(block):
+            evaluation.add(block, source.name)
     result = {"data": data, "model": model} | evaluation.result(source.name)
     if as_json:
         output.show_json(result)

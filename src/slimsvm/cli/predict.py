@@ -129,13 +129,10 @@ class PredictionWriter:
             source.require_finite(block)
         machine, X = self.of_any_width.fit(block.X, source.name)
         extras = {}
-        try:
+        with source.blamed(block):
             predictions, probabilities = self.columns.compute(machine, X, self.how)
-        except ValueError:
-            source.require_finite(block)
-            raise
-        if self.scores:
-            extras["scores"] = machine.decision(X, **self.how)
+            if self.scores:
+                extras["scores"] = machine.decision(X, **self.how)
         if probabilities is not None:
             extras["probabilities"] = probabilities
         return predictions, extras

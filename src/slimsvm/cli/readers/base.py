@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slimsvm.cli.errors import DataFailure
+from slimsvm.cli.errors import DataFailure, is_refusal, sentence
 from slimsvm.cli.readers.stream import Stream
 
 BLOCK_VALUES = 1 << 18  # values per block, for readers that choose the block size
@@ -100,6 +100,17 @@ class Source(ABC):
             f"{self.name}, row {block.first_row + row}: feature {name} is missing or not finite. "
             "Impute the value or drop the row."
         )
+
+    @contextmanager
+    def blamed(self, block: Block) -> Iterator[None]:
+        """Report as bad data what a machine refuses about a block."""
+        try:
+            yield
+        except ValueError as error:
+            self.require_finite(block)
+            if not is_refusal(error):
+                raise
+            raise DataFailure(f"{self.name}, in the rows from {block.first_row}: {sentence(error)}") from error
 
 
 def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:
