@@ -43,7 +43,8 @@ class Run:
             request = replace(request, promise=replace(request.promise, n_vectors=self._sizes[0]))
         self.request = request
         self._kind = calibration_kind(request, self.problem)
-        resolve_scoring(request.scoring, self.problem.task, request.whose)  # refused here even if nothing is scored
+        if request.scoring is not None:
+            resolve_scoring(request.scoring, self.problem.task, request.whose)  # refused even if nothing is scored
 
     def estimators(self) -> list[Any]:
         """The estimator that keeps the promise, or one for each size asked for."""

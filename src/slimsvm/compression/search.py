@@ -36,7 +36,7 @@ from slimsvm.compression.validation.folds import (
     require_refittable,
     validation_fold,
 )
-from slimsvm.compression.validation.scoring import resolve_scoring, scoring_name
+from slimsvm.compression.validation.scoring import Scorer, Scoring
 from slimsvm.exceptions import PromiseError
 from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
@@ -64,13 +64,18 @@ class Search:
         self.request, self.problem, self.promise = request, problem, request.promise
         self.seed, self.progress = seed, progress
         self._details = Progress(request.whose, request.verbose - 1)  # of each candidate: only with verbose=2
-        self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
+        self.scoring = Scoring.of(request, problem.task)
         self.deadline = Deadline(request.max_time)
         self.free = work.free(problem, searched=bool(self.promise.limits))
         self._costs = CostChooser(self.scorer) if self._chooses_C else None
         self.candidates = self._candidates_of(problem, FOLDS)
         self.validation: Validation | None = None
         self.last: KernelMachine | None = None  # the machine that was finished last
+
+    @property
+    def scorer(self) -> Scorer | None:
+        """The scorer of losses; None for accuracy, which is compared sample by sample."""
+        return self.scoring.scorer
 
     @property
     def _chooses_C(self) -> bool:
@@ -347,7 +352,8 @@ class Search:
             method.reason + ("" if costs is None else costs.describe(self.candidates, method.method, m)),
             machine.n_vectors,
             self.problem.n_vectors,
-            scoring_name(self.request.scoring, self.problem.task),
+            self.scoring.name,
+            scoring_from=self.scoring.source,
             estimate=None if lost is None else lost.value,
             standard_error=None if lost is None else lost.spread,
             bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),

@@ -32,6 +32,7 @@ class Task(ABC):
 
     scoring: ClassVar[str] = "accuracy"  # the score by which a loss is measured if the user names none
     has_labels: ClassVar[bool] = True  # whether answers are labels, which are right or wrong
+    answers: ClassVar[tuple[str, ...]] = ("predict", "decision_function")  # methods that a score can read
     is_classification: ClassVar[bool] = False
     supervised: ClassVar[bool] = True
     refit_losses: ClassVar[tuple[Loss, ...]] = ("hinge",)  # tried when coefficients are refitted exactly
@@ -125,7 +126,7 @@ class _Classification(Task):
 
 
 class _Regression(Task):
-    scoring, has_labels = "r2", False
+    scoring, has_labels, answers = "r2", False, ("predict",)
 
     def checked_targets(
         self, y: NDArray[Any], labelled: bool, machine: KernelMachine, whose: str, all_classes: bool

@@ -16,21 +16,25 @@ RUNS = 10  # of which the best counts: others are disturbed
 SECONDS = 0.5  # after which no further run begins
 
 
-def microseconds(ask: Callable[[Any], Any], X: Any) -> tuple[float, float]:
+def microseconds(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> tuple[float, float]:
     """µs per sample of `ask(rows)`, for one row at a time and for many: the best of several runs.
 
     Rows are taken evenly from X, in whatever form that is.
     """
-    alone = microseconds_alone(ask, X)
-    batch = _safe_indexing(X, _even(_num_samples(X), ROWS_IN_BATCH))
-    return alone, 1e6 * _best(ask, batch, SECONDS) / _num_samples(batch)
+    alone, batch = microseconds_alone(ask, X, seconds), some_rows(X)
+    return alone, 1e6 * _best(ask, batch, seconds) / _num_samples(batch)
 
 
-def microseconds_alone(ask: Callable[[Any], Any], X: Any) -> float:
+def microseconds_alone(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> float:
     """µs of `ask(row)` for one row at a time, taken evenly from X: with early exit they differ, and the mean counts."""
     rows = [_safe_indexing(X, [row]) for row in _even(_num_samples(X), ROWS_ALONE)]
     ask(rows[0])  # what is prepared once, at the first answer, is not counted
-    return 1e6 * float(np.mean([_best(ask, row, SECONDS / len(rows)) for row in rows]))
+    return 1e6 * float(np.mean([_best(ask, row, seconds / len(rows)) for row in rows]))
+
+
+def some_rows(X: Any) -> Any:
+    """The rows of a batch, taken evenly from X."""
+    return _safe_indexing(X, _even(_num_samples(X), ROWS_IN_BATCH))
 
 
 def _even(n: int, most: int) -> list[int]:
