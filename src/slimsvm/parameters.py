@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from slimsvm._warn import warn_user
+from slimsvm._words import plural
 
 
 def check_number(
@@ -71,8 +72,8 @@ def resolve_sizes(n_vectors: Any, most: int, whose: str) -> list[int]:
     sizes = [resolve_size(one, most, whose) for one in n_vectors] if many else [resolve_size(n_vectors, most, whose)]
     if max(sizes) > most:
         warn_user(
-            f"n_vectors of {whose} is {max(sizes)}, and the model has {most} distinct support vectors: it is returned "
-            f"unchanged."
+            f"n_vectors of {whose} is {max(sizes)}, and the model has {plural(most, 'distinct support vector')}: it is "
+            f"returned unchanged."
         )
     return sizes
 

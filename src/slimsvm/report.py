@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from slimsvm._words import plural
+
 
 @dataclass(frozen=True)
 class Report:
@@ -73,7 +75,7 @@ class Report:
 
     def __str__(self) -> str:
         fewer = f" ({self.compression:.1f} times fewer)" if self.n_vectors < self.parent_vectors else ""
-        lines = [f"{self.n_vectors} of {self.parent_vectors} support vectors{fewer}, by {self.method}."]
+        lines = [f"{self.n_vectors} of {plural(self.parent_vectors, 'support vector')}{fewer}, by {self.method}."]
         if self.estimate is not None:
             source = f", the scoring of the {self.scoring_from}," if self.scoring_from else ""
             lines.append(f"Loss of {self.scoring}{source} on held-out samples: {self._loss()}.")
@@ -83,7 +85,8 @@ class Report:
                 f"{self.disagreement:.2%} ± {self.disagreement_error or 0.0:.2%}."
             )
         if self.estimate is not None or self.disagreement is not None:
-            lines.append(f"Based on {self.held_out}; {len(self.tried)} candidates were judged.")
+            was = "was" if len(self.tried) == 1 else "were"
+            lines.append(f"Based on {self.held_out}; {plural(len(self.tried), 'candidate')} {was} judged.")
         costs = [(self.n_bytes, "bytes of tables", ""), (self.latency_us, "µs per sample", ".3g")]
         lines += [f"Cost: {value:{form}} {unit}." for value, unit, form in costs if value is not None]
         lines.append(f"Why {self.method}: {self.reason}.")

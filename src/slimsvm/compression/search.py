@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._warn import warn_user
+from slimsvm._words import plural
 from slimsvm.compression import work
 from slimsvm.compression.calibrate import Scores, fold_scores, validation_scores, with_probabilities
 from slimsvm.compression.candidates.base import History
@@ -221,7 +222,7 @@ class Search:
             if found.kept and (not size.kept or found.n_vectors < size.n_vectors):
                 needs = f"needs {size.n_vectors}" if size.kept else f"misses the promise with {size.n_vectors}"
                 reason = (
-                    f"it needs {found.n_vectors} vectors, and {choice.method}, the first choice, {needs}. "
+                    f"it needs {plural(found.n_vectors, 'vector')}, and {choice.method}, the first choice, {needs}. "
                     f"{choice.method} was the first choice because {choice.reason}"
                 )
                 search, size, choice = other, found, replace(choice, method=name, reason=reason)
@@ -244,7 +245,7 @@ class Search:
                 return found, candidate
             candidates.append((excess, rung, candidate))
             why = "is worse than those of the folds" if excess else "misses the promise, now that it was judged"
-            self.progress.tell("the machine of %d vectors %s", m, why, always=True)
+            self.progress.tell("the machine of %s %s", plural(m, "vector"), why, always=True)
         _, rung, candidate = min(candidates, key=lambda one: one[:2])
         return search.known_at(rung), candidate
 
@@ -321,7 +322,8 @@ class Search:
             return staged
         raise PromiseError(
             f"max_latency_us={limit:g} of {self.request.whose} cannot be kept: the nearest machine has "
-            f"{report.n_vectors} vectors and takes {report.latency_us:.3g} µs. `best` of this error is that machine.",
+            f"{plural(report.n_vectors, 'vector')} and takes {report.latency_us:.3g} µs. "
+            f"`best` of this error is that machine.",
             made,
         )
 
@@ -373,8 +375,8 @@ class Search:
             return "nothing was held out"
         n = self.validation.n_samples
         if self.request.validation is not None:
-            return f"{n} validation samples"
-        return f"{len(self.validation.folds)} folds of {n} samples"
+            return plural(n, "validation sample")
+        return f"{plural(len(self.validation.folds), 'fold')} of {plural(n, 'sample')}"
 
     def _tried(self, trials: tuple[Assessment, ...]) -> list[dict[str, Any]]:
         """Every machine that was judged."""
@@ -390,8 +392,8 @@ class Search:
         own = ((smallest.report.n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
         takes = " and ".join(f"{value:.3g} {unit}" for value, unit in own if value is not None)
         raise PromiseError(
-            f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of {smallest.report.n_vectors} "
-            f"vector(s), takes {takes}. `best` of this error is that machine.",
+            f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of "
+            f"{plural(smallest.report.n_vectors, 'vector')}, takes {takes}. `best` of this error is that machine.",
             smallest,
         )
 
@@ -399,8 +401,8 @@ class Search:
         promise = self.promise.as_dict()
         costs = ", ".join(f"{k}={v}" for k, v in promise.items() if k not in ("max_loss", "max_disagreement"))
         raise PromiseError(
-            f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves {most} vectors, and the "
-            f"nearest machine, {self._loses(made)}. `best` of this error is that machine.",
+            f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves "
+            f"{plural(most, 'vector')}, and the nearest machine, {self._loses(made)}. `best` of this error is that machine.",
             made,
         )
 

@@ -79,7 +79,7 @@ class Task(ABC):
         """scikit-learn's linear SVM with these terms, unfitted."""
 
     @abstractmethod
-    def boosted_trees(self, seed: int) -> Any:
+    def boosted_trees(self, **options: Any) -> Any:
         """scikit-learn's gradient-boosted trees, unfitted; None if there are none for this task."""
 
 
@@ -121,8 +121,8 @@ class _Classification(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return LinearSVC(C=float(terms.C or 1.0), class_weight=terms.class_weight, random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
-        return HistGradientBoostingClassifier(random_state=seed)
+    def boosted_trees(self, **options: Any) -> Any:
+        return HistGradientBoostingClassifier(**options)
 
 
 class _Regression(Task):
@@ -156,8 +156,8 @@ class _Regression(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return LinearSVR(C=float(terms.C or 1.0), epsilon=float(terms.epsilon or 0.0), random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
-        return HistGradientBoostingRegressor(random_state=seed)
+    def boosted_trees(self, **options: Any) -> Any:
+        return HistGradientBoostingRegressor(**options)
 
 
 class _OneClass(Task):
@@ -185,7 +185,7 @@ class _OneClass(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return SGDOneClassSVM(nu=float(terms.nu or 0.5), random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
+    def boosted_trees(self, **options: Any) -> Any:
         return None
 
 

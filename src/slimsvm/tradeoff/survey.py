@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm._unwrap import compressed_model
+from slimsvm._words import plural
 from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
@@ -99,7 +100,8 @@ class Clock:
 
 
 def _measured(ask: Callable[[Any], Any], X: Any) -> dict[str, float]:
-    with warnings.catch_warnings():
+    """With one thread, as machines have by default: several would measure how busy the computer is."""
+    with warnings.catch_warnings(), limited(1, "openmp"), limited(1, "blas"):
         warnings.simplefilter("ignore", UserWarning)  # baselines were fitted without feature names
         return dict(zip(TIMES, microseconds(ask, X, SECONDS), strict=True))
 
@@ -128,7 +130,7 @@ class Survey:
                     f"baselines of frontier must be some of {', '.join(map(repr, BASELINES))}. Got {name!r}."
                 )
             against = BASELINES[name].reason_against(self.problem)
-            self._add(name, "baseline", against, counts if BASELINES[name].sized else [0], wanted is not None)
+            self._add(name, "baseline", against, BASELINES[name].sizes(counts), wanted is not None)
 
     def _sizes(self, sizes: Any) -> list[int]:
         most = self.problem.n_vectors
@@ -189,8 +191,9 @@ class Survey:
                 line.models = Parallel(self.request.n_jobs, prefer="threads")(
                     delayed(self._make)(line, i) for i in folds
                 )
-                done = "%s on %d held-out part(s); %d of %d methods done"
-                self.progress.tell(done, line.method, len(folds), number + 1, len(self.lines), always=True)
+                done = "%s on %s; %d of %s done"
+                n, parts = plural(len(self.lines), "method"), plural(len(folds), "held-out part")
+                self.progress.tell(done, line.method, parts, number + 1, n, always=True)
 
     def _make(self, line: Line, i: int) -> list[Model]:
         fold, seed = self.folds[i], self.request.seed + i

@@ -127,7 +127,7 @@ def _left_out(model: CachedAnswers, part: Comparison, scorer: Scorer, n_blocks: 
 
 def _without_blocks(model: CachedAnswers, part: Comparison, scorer: Scorer, n_blocks: int) -> LeftOut:
     blocks = _blocks(part.units, n_blocks)
-    removed = np.bincount(blocks, part.weights)
+    removed = np.asarray(np.bincount(blocks, part.weights), dtype=np.float64)
     left = [_rest(model, part, np.flatnonzero(blocks != j), part.weights, scorer) for j in range(len(removed))]
     return removed, np.array(left)
 
@@ -154,9 +154,7 @@ def _without_samples(model: CachedAnswers, part: Comparison, scorer: Scorer) -> 
     return weights, total + (weights / means[cells]) * (left[cells] - total)
 
 
-def _rest(
-    model: CachedAnswers, part: Comparison, rows: NDArray[np.intp], weights: FloatArray, scorer: Scorer
-) -> float:
+def _rest(model: CachedAnswers, part: Comparison, rows: NDArray[np.intp], weights: FloatArray, scorer: Scorer) -> float:
     """Weight times score of some rows of a part; NaN if the score is undefined there."""
     if not len(rows):
         return 0.0
