@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_sparse
+from slimsvm._words import plural
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
 from slimsvm.evaluation import Evaluator, Precision, checked_csr
@@ -194,7 +195,7 @@ class KernelMachine(Record):
     def __repr__(self) -> str:
         kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
         return (
-            f"KernelMachine({self.kernel}, {self.n_vectors} vectors, {self.n_features} features, "
+            f"KernelMachine({self.kernel}, {plural(self.n_vectors, 'vector')}, {plural(self.n_features, 'feature')}, "
             f"{self.head.name} head, {kind})"
         )
 

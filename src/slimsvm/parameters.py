@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from slimsvm._warn import warn_user
+from slimsvm._words import plural
 
 AUTO_VECTORS, AUTO_PER_CLASS = 50, 10  # more vectors take longer and rarely make a better model
 
@@ -95,8 +96,8 @@ def resolve_sizes(n_vectors: Any, most: int, whose: str, auto: int | None = None
     sizes = [resolve_size(one, most, whose, auto=auto) for one in (n_vectors if many else [n_vectors])]
     if max(sizes) > most:
         warn_user(
-            f"n_vectors of {whose} is {max(sizes)}, and the model has {most} distinct support vectors: it is returned "
-            f"unchanged."
+            f"n_vectors of {whose} is {max(sizes)}, and the model has {plural(most, 'distinct support vector')}: it is "
+            f"returned unchanged."
         )
     return sizes
 

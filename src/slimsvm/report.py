@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from slimsvm._words import plural
+
 
 @dataclass(frozen=True)
 class Report:
@@ -20,6 +22,8 @@ class Report:
         Number of vectors of the model, and of distinct support vectors of its parent, the original model.
     scoring : str
         The score by which the loss is measured.
+    scoring_from : str
+        The parameter search whose scoring that is, such as "GridSearchCV"; empty if it was named, or is the default.
     estimate : float or None
         The loss against the parent on held-out samples; None if nothing was held out. For accuracy it combines the
         paired difference with an estimate from the parent's confidence (docs/compress.md).
@@ -58,6 +62,7 @@ class Report:
     tried: list[dict[str, Any]] = field(default_factory=list)
     n_bytes: int | None = None
     latency_us: float | None = None
+    scoring_from: str = ""
 
     @property
     def compression(self) -> float:
@@ -70,16 +75,18 @@ class Report:
 
     def __str__(self) -> str:
         fewer = f" ({self.compression:.1f} times fewer)" if self.n_vectors < self.parent_vectors else ""
-        lines = [f"{self.n_vectors} of {self.parent_vectors} support vectors{fewer}, by {self.method}."]
+        lines = [f"{self.n_vectors} of {plural(self.parent_vectors, 'support vector')}{fewer}, by {self.method}."]
         if self.estimate is not None:
-            lines.append(f"Loss of {self.scoring} on held-out samples: {self._loss()}.")
+            source = f", the scoring of the {self.scoring_from}," if self.scoring_from else ""
+            lines.append(f"Loss of {self.scoring}{source} on held-out samples: {self._loss()}.")
         if self.disagreement is not None:
             lines.append(
                 f"Predictions that differ from the original model: "
                 f"{self.disagreement:.2%} ± {self.disagreement_error or 0.0:.2%}."
             )
         if self.estimate is not None or self.disagreement is not None:
-            lines.append(f"Based on {self.held_out}; {len(self.tried)} candidates were judged.")
+            was = "was" if len(self.tried) == 1 else "were"
+            lines.append(f"Based on {self.held_out}; {plural(len(self.tried), 'candidate')} {was} judged.")
         costs = [(self.n_bytes, "bytes of tables", ""), (self.latency_us, "µs per sample", ".3g")]
         lines += [f"Cost: {value:{form}} {unit}." for value, unit, form in costs if value is not None]
         lines.append(f"Why {self.method}: {self.reason}.")
@@ -99,16 +106,16 @@ def report_of(content: Any) -> Report:
     if not isinstance(content, dict) or not content.keys() <= known:
         raise ValueError("the report has unknown entries.")
     numbers = ("n_vectors", "parent_vectors")
-    texts = ("method", "reason")
+    texts, words = ("method", "reason"), ("scoring", "scoring_from", "held_out")
     right = all(type(content.get(name)) is int for name in numbers) and all(
         type(content.get(name)) is str for name in texts
     )
     if not right or not isinstance(content.get("promise"), dict) or not isinstance(content.get("tried", []), list):
         raise ValueError("the promise, method, reason or number of vectors of the report is missing or not valid.")
-    for name in known - {"promise", "tried", "method", "reason", "scoring", "held_out", *numbers}:
+    for name in known - {"promise", "tried", "method", "reason", *words, *numbers}:
         if content.get(name) is not None and type(content[name]) not in (int, float):
             raise ValueError(f"{name} of the report must be a number.")
-    for name in ("scoring", "held_out"):
+    for name in words:
         if type(content.get(name, "")) is not str:
             raise ValueError(f"{name} of the report must be text.")
     return Report(**content)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from slimsvm import _words
 from slimsvm._files import whole_file
 from slimsvm.cli.errors import ModelFailure, OutputFailure, UsageFailure, is_refusal, reason, sentence
 
@@ -93,8 +94,8 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def plural(n: int, word: str) -> str:
-    """A number of things."""
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
+    """A number of things, with commas."""
+    return _words.plural(n, word, ",")
 
 
 def require_another_file(path: str, *inputs: str | None) -> None:

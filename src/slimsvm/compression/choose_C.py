@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from slimsvm._words import plural
 from slimsvm.compression import work
 from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
 from slimsvm.compression.candidates.coefficients import refitted
@@ -104,7 +105,7 @@ class CostChooser:
             machine = fold.candidates.machine(method, m)
             for parts, share in zip(compared, SHARES, strict=True):
                 parts.append(fold.compare(_with_share(part, machine, share)))
-            candidates.progress.tell("C of %s with %d vectors: fold %d", method, m, number + 1)
+            candidates.progress.tell("C of %s with %s: fold %d", method, plural(m, "vector"), number + 1)
         if not compared[0]:
             return 1.0
         losses = np.array([loss(parts, self._scorer).value for parts in compared])

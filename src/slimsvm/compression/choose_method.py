@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from slimsvm._words import plural
 from slimsvm.compression import work
 from slimsvm.compression.candidates.cache import CANDIDATES, FALLBACK, CandidateCache, affordable, reasons_against
 from slimsvm.compression.problem import Problem
@@ -50,11 +51,13 @@ class Search(Protocol):
     request: Request
     problem: Problem
     validation: Validation | None
-    scorer: Scorer | None
     seed: int
     progress: Progress
     free: float
     deadline: Deadline
+
+    @property
+    def scorer(self) -> Scorer | None: ...
 
 
 def choose_method(search: Search, sizes: Sequence[int]) -> MethodChoice:
@@ -89,7 +92,7 @@ def choose_method(search: Search, sizes: Sequence[int]) -> MethodChoice:
             found.append(trial.assess(name, m))
             if trial is not validation:  # which logs its assessments itself
                 value = _estimate(found[-1], by).value
-                progress.tell("trial of %s with %d vectors: %s %.4f", name, m, by, value, always=True)
+                progress.tell("trial of %s with %s: %s %.4f", name, plural(m, "vector"), by, value, always=True)
         names = _promising(names, [one for one in found if one.n_vectors == m], by)
     kept = _kept_first(names, found, promise)
     chosen = _best(names, kept, found, by, where, against)
@@ -144,7 +147,7 @@ def _best(
     dropped = sorted({one.method for one in assessments} - set(names))
     reason = (
         _lead(method, lowest, error, by, kept if len(kept) < len(names) else [])
-        + f". Mean {by} at {' and '.join(map(str, sizes))} vectors on {where}: "
+        + f". Mean {by} at {' and '.join([*map(str, sizes[:-1]), plural(sizes[-1], 'vector')])} on {where}: "
         + ", ".join(f"{name} {mean[name]:.4f}" for name in sorted(names, key=lambda name: mean[name]))
         + (f". Much worse: {', '.join(dropped)}" if dropped else "")
         + (f". Not tried: {_listed(against)}" if _listed(against) else "")

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._warn import warn_user
+from slimsvm._words import plural
 from slimsvm.compression import work
 from slimsvm.compression.calibrate import Scores, fold_scores, validation_scores, with_probabilities
 from slimsvm.compression.candidates.base import History
@@ -36,7 +37,7 @@ from slimsvm.compression.validation.folds import (
     require_refittable,
     validation_fold,
 )
-from slimsvm.compression.validation.scoring import resolve_scoring, scoring_name
+from slimsvm.compression.validation.scoring import Scorer, Scoring
 from slimsvm.exceptions import PromiseError, UncertainPromiseWarning
 from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
@@ -65,7 +66,7 @@ class Search:
         self.request, self.problem, self.promise = request, problem, request.promise
         self.seed, self.progress = seed, progress
         self._details = Progress(request.whose, request.verbose - 1)  # of each candidate: only with verbose=2
-        self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
+        self.scoring = Scoring.of(request, problem.task)
         self.deadline = Deadline(request.max_time)
         self._latency = Latency(problem, request)
         self.free = work.free(problem, searched=bool(self.promise.limits))
@@ -73,6 +74,11 @@ class Search:
         self.candidates = self._candidates_of(problem, FOLDS)
         self.validation: Validation | None = None
         self.last: KernelMachine | None = None  # the machine that was finished last
+
+    @property
+    def scorer(self) -> Scorer | None:
+        """The scorer of losses; None for accuracy, which is compared sample by sample."""
+        return self.scoring.scorer
 
     @property
     def _chooses_C(self) -> bool:
@@ -240,7 +246,7 @@ class Search:
             if found.kept and (not size.kept or found.n_vectors < size.n_vectors):
                 needs = f"needs {size.n_vectors}" if size.kept else f"misses the promise with {size.n_vectors}"
                 reason = (
-                    f"it needs {found.n_vectors} vectors, and {choice.method}, the first choice, {needs}. "
+                    f"it needs {plural(found.n_vectors, 'vector')}, and {choice.method}, the first choice, {needs}. "
                     f"{choice.method} was the first choice because {choice.reason}"
                 )
                 search, size, choice = other, found, replace(choice, method=name, reason=reason)
@@ -263,7 +269,7 @@ class Search:
                 return found, candidate
             candidates.append((excess, rung, candidate))
             why = "is worse than those of the folds" if excess else "misses the promise, now that it was judged"
-            self.progress.tell("the machine of %d vectors %s", m, why, always=True)
+            self.progress.tell("the machine of %s %s", plural(m, "vector"), why, always=True)
         _, rung, candidate = min(candidates, key=lambda one: one[:2])
         return search.known_at(rung), candidate
 
@@ -348,8 +354,8 @@ class Search:
         assert nearest.report is not None
         raise PromiseError(
             f"max_latency_us={limit:g} of {self.request.whose} cannot be kept: the nearest machine has "
-            f"{nearest.report.n_vectors} vectors and takes {nearest.report.latency_us:.3g} µs. `best` of this error is "
-            f"that machine.",
+            f"{plural(nearest.report.n_vectors, 'vector')} and takes {nearest.report.latency_us:.3g} µs. `best` of "
+            f"this error is that machine.",
             nearest,
         )
 
@@ -398,7 +404,8 @@ class Search:
             method.reason + ("" if costs is None else costs.describe(self.candidates, method.method, m)),
             machine.n_vectors,
             self.problem.n_vectors,
-            scoring_name(self.request.scoring, self.problem.task),
+            self.scoring.name,
+            scoring_from=self.scoring.source,
             estimate=None if lost is None else lost.value,
             standard_error=None if lost is None else lost.spread,
             bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),
@@ -418,8 +425,8 @@ class Search:
             return "nothing was held out"
         n = self.validation.n_samples
         if self.request.validation is not None:
-            return f"{n} validation samples"
-        return f"{len(self.validation.folds)} folds of {n} samples"
+            return plural(n, "validation sample")
+        return f"{plural(len(self.validation.folds), 'fold')} of {plural(n, 'sample')}"
 
     def _tried(self, trials: tuple[Assessment, ...]) -> list[dict[str, Any]]:
         """Every machine that was judged."""
@@ -435,8 +442,8 @@ class Search:
         own = ((smallest.report.n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
         takes = " and ".join(f"{value:.3g} {unit}" for value, unit in own if value is not None)
         raise PromiseError(
-            f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of {smallest.report.n_vectors} "
-            f"vector(s), takes {takes}. `best` of this error is that machine.",
+            f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of "
+            f"{plural(smallest.report.n_vectors, 'vector')}, takes {takes}. `best` of this error is that machine.",
             smallest,
         )
 
@@ -444,8 +451,9 @@ class Search:
         promise = self.promise.as_dict()
         costs = ", ".join(f"{k}={v}" for k, v in promise.items() if k not in ("max_loss", "max_disagreement"))
         raise PromiseError(
-            f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves {most} vectors, and the "
-            f"nearest machine, {self._loses(made)}. `best` of this error is that machine.",
+            f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves "
+            f"{plural(most, 'vector')}, and the nearest machine, {self._loses(made)}. `best` of this error is that "
+            f"machine.",
             made,
         )
 

@@ -32,6 +32,7 @@ class Task(ABC):
 
     scoring: ClassVar[str] = "accuracy"  # the score by which a loss is measured if the user names none
     has_labels: ClassVar[bool] = True  # whether answers are labels, which are right or wrong
+    answers: ClassVar[tuple[str, ...]] = ("predict", "decision_function")  # methods that a score can read
     is_classification: ClassVar[bool] = False
     supervised: ClassVar[bool] = True
     refit_losses: ClassVar[tuple[Loss, ...]] = ("hinge",)  # tried when coefficients are refitted exactly
@@ -78,7 +79,7 @@ class Task(ABC):
         """scikit-learn's linear SVM with these terms, unfitted."""
 
     @abstractmethod
-    def boosted_trees(self, seed: int) -> Any:
+    def boosted_trees(self, **options: Any) -> Any:
         """scikit-learn's gradient-boosted trees, unfitted; None if there are none for this task."""
 
 
@@ -120,12 +121,12 @@ class _Classification(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return LinearSVC(C=float(terms.C or 1.0), class_weight=terms.class_weight, random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
-        return HistGradientBoostingClassifier(random_state=seed)
+    def boosted_trees(self, **options: Any) -> Any:
+        return HistGradientBoostingClassifier(**options)
 
 
 class _Regression(Task):
-    scoring, has_labels = "r2", False
+    scoring, has_labels, answers = "r2", False, ("predict",)
 
     def checked_targets(
         self, y: NDArray[Any], labelled: bool, machine: KernelMachine, whose: str, all_classes: bool
@@ -155,8 +156,8 @@ class _Regression(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return LinearSVR(C=float(terms.C or 1.0), epsilon=float(terms.epsilon or 0.0), random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
-        return HistGradientBoostingRegressor(random_state=seed)
+    def boosted_trees(self, **options: Any) -> Any:
+        return HistGradientBoostingRegressor(**options)
 
 
 class _OneClass(Task):
@@ -184,7 +185,7 @@ class _OneClass(Task):
     def linear_svm(self, terms: Terms, seed: int) -> Any:
         return SGDOneClassSVM(nu=float(terms.nu or 0.5), random_state=seed)
 
-    def boosted_trees(self, seed: int) -> Any:
+    def boosted_trees(self, **options: Any) -> Any:
         return None
 
 

@@ -13,29 +13,34 @@ from sklearn.utils.validation import _num_samples
 ROWS_ALONE = 16  # samples that are asked for one by one
 ROWS_IN_BATCH = 1000
 ROUNDS = 100  # over all rows, at most; of a row, the fastest round counts, because other programs only slow it down
-LEAST = 3  # rounds, unless one takes longer than `SECONDS`
+LEAST = 3  # rounds, unless one takes longer than the time allowed
 SECONDS = 0.25  # after which no further round begins
 
 
-def microseconds(ask: Callable[[Any], Any], X: Any) -> tuple[float, float]:
+def microseconds(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> tuple[float, float]:
     """µs per sample of `ask(rows)`, for one row at a time and for many.
 
     Rows are taken evenly from X, in whatever form that is.
     """
-    batch = _safe_indexing(X, _even(_num_samples(X), ROWS_IN_BATCH))
-    return microseconds_alone(ask, X), 1e6 * _fastest(ask, [batch]) / _num_samples(batch)
+    batch = some_rows(X)
+    return microseconds_alone(ask, X, seconds), 1e6 * _fastest(ask, [batch], seconds) / _num_samples(batch)
 
 
-def microseconds_alone(ask: Callable[[Any], Any], X: Any) -> float:
+def microseconds_alone(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> float:
     """µs of `ask(row)` for one row at a time, taken evenly from X: with early exit they differ, and the mean counts."""
-    return 1e6 * _fastest(ask, [_safe_indexing(X, [row]) for row in _even(_num_samples(X), ROWS_ALONE)])
+    return 1e6 * _fastest(ask, [_safe_indexing(X, [row]) for row in _even(_num_samples(X), ROWS_ALONE)], seconds)
+
+
+def some_rows(X: Any) -> Any:
+    """The rows of a batch, taken evenly from X."""
+    return _safe_indexing(X, _even(_num_samples(X), ROWS_IN_BATCH))
 
 
 def _even(n: int, most: int) -> list[int]:
     return [int(row) for row in np.unique(np.linspace(0, n - 1, min(most, n)).astype(int))]
 
 
-def _fastest(ask: Callable[[Any], Any], parts: list[Any]) -> float:
+def _fastest(ask: Callable[[Any], Any], parts: list[Any], seconds: float) -> float:
     """The mean over the parts of the shortest time for each, in seconds.
 
     Rounds go over all parts in turn: a slow moment of the computer then spoils a round and not a part.
@@ -47,6 +52,6 @@ def _fastest(ask: Callable[[Any], Any], parts: list[Any]) -> float:
             start = time.perf_counter()
             ask(part)
             best[place] = min(best[place], time.perf_counter() - start)
-        if time.perf_counter() - began > SECONDS and (round_ + 1 >= LEAST or sum(best) > SECONDS):
+        if time.perf_counter() - began > seconds and (round_ + 1 >= LEAST or sum(best) > seconds):
             break
     return float(np.mean(best))

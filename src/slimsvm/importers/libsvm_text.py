@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NoReturn
 
+from slimsvm._words import plural
 from slimsvm.exceptions import FormatError
 
 LARGEST_INDEX = 2**31 - 2
@@ -62,7 +63,9 @@ def parse(data: bytes, source: str) -> ModelText:
         _vector_line(text, line, _pieces(data, start, end), width)
     total = text.numbers["total_sv"][0]
     if text.n_vectors != total:
-        text.fail(text.lines["SV"] + text.n_vectors, f"the file ends after {text.n_vectors} vectors of {total}.")
+        text.fail(
+            text.lines["SV"] + text.n_vectors, f"the file ends after {plural(text.n_vectors, 'vector')} of {total}."
+        )
     return text
 
 
@@ -145,7 +148,7 @@ def _coefficients_per_vector(text: ModelText) -> int:
 def _vector_line(text: ModelText, line: int, pieces: Iterator[list[bytes]], width: int) -> None:
     """Parse the line of one vector: `width` coefficients and index:value pairs."""
     if text.n_vectors == text.numbers["total_sv"][0]:
-        text.fail(line, f"there are more than {text.n_vectors} vectors, the number in total_sv.")
+        text.fail(line, f"there are more than {plural(text.n_vectors, 'vector')}, the number in total_sv.")
     missing, last = width, -1
     for tokens in pieces:
         taken = min(missing, len(tokens))

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.arrays import distinct_rows, stack_points
 from slimsvm.calibration import Sigmoid
@@ -173,8 +174,8 @@ class RelevanceVectorClassifier(MachineClassifier):
                         "n_vectors": size,
                     }
                 )
-                message = "class %d of %d, log marginal likelihood %.6g, %d vectors"
-                progress.tell(message, output + 1, len(outputs), fit.value, size)
+                message = "class %d of %d, log marginal likelihood %.6g, %s"
+                progress.tell(message, output + 1, len(outputs), fit.value, plural(size, "vector"))
 
             def best() -> Any:
                 begun = all(len(output.fit.active) > 1 for output in outputs)

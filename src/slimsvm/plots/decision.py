@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.kernels.geometry import dense
 from slimsvm.plots.backend import axes_for, class_colors
@@ -177,7 +178,7 @@ class DecisionDisplay:
                 for color, label in zip(rgb, self.labels, strict=True)
             ]
         if self.vectors is not None:
-            text = f"{len(self.vectors)} vector{'s' * (len(self.vectors) != 1)}"
+            text = plural(len(self.vectors), "vector")
             marks.append(Line2D([], [], marker="o", ls="", ms=7, mfc="white", mec="black", mew=1.3, label=text))
         if marks:
             self.ax_.legend(handles=marks, fontsize="small", framealpha=0.85)

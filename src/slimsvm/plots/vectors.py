@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.machine import KernelMachine
 from slimsvm.plots.backend import pyplot_for
@@ -88,8 +89,8 @@ class VectorsDisplay:
             ax.imshow(np.clip(image, 0, 1) if coloured else image, cmap=cmap, vmin=low, vmax=high)
             if titles:
                 ax.set_title(title, fontsize=7, pad=2)
-        part = f"{m} of {self.n_vectors}" if m < self.n_vectors else f"{m}"
-        self.figure_.suptitle(f"{part} vector{'s' * (self.n_vectors != 1)}", fontsize=10)
+        part = f"{m} of " if m < self.n_vectors else ""
+        self.figure_.suptitle(part + plural(self.n_vectors, "vector"), fontsize=10)
         return self
 
 

@@ -1,7 +1,8 @@
 """Baselines: models that a user could train instead of compressing.
 
-They use the kernel and the training parameters of the parent, the original model. Nystroem features and a subsampled
-SVM have as many vectors as the machines that they are compared with. Gradient-boosted trees have their own size.
+They get the same data as the machines: after the parent's Pipeline steps, with its class weights and the user's sample
+weights. Nystroem features and a subsampled SVM use the parent's kernel and training parameters, and have as many
+vectors as the machines that they are compared with. Gradient-boosted trees have sizes of their own.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ from slimsvm.compression.problem import Problem
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.formats.c import table_bytes
 from slimsvm.importers import import_model
-from slimsvm.methods.common.training import kernel_parameters
+from slimsvm.methods.common.training import kernel_parameters, sample_costs
+from slimsvm.optim import limited
 
 SEARCHES = 8  # subsamples tried to reach a number of support vectors
+TREES = {25: 4, 75: 8, 500: 31}  # most trees: most leaves of each
+UNSTOPPED = 100  # trees, from which on more of them are fitted only until held-out samples improve no more
+ENOUGH, OF_EACH = 500, 10  # samples, and samples of each class, from which a part is held out for that
+LARGE = 1_000_000  # numbers in the data, below which several threads cost more than they gain
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,18 @@ class Baseline:
 
 @dataclass(frozen=True)
 class BaselineKind:
-    """A kind of baseline: its name, why it does not apply to a problem, and its fit for a size and a seed."""
+    """A kind of baseline: its name, why it does not apply to a problem, its fit for a size and a seed, and its own
+    sizes if these are not numbers of vectors.
+    """
 
     name: str
     reason_against: Callable[[Problem], str]
     fit: Callable[[Problem, int, int], Baseline]
-    sized: bool = True
+    own_sizes: tuple[int, ...] = ()
+
+    def sizes(self, counts: list[int]) -> list[int]:
+        """Its sizes, if those of the machines are these numbers of vectors."""
+        return list(self.own_sizes) or counts
 
 
 def _nystroem(problem: Problem, m: int, seed: int) -> Baseline:
@@ -78,7 +90,7 @@ def _nystroem(problem: Problem, m: int, seed: int) -> Baseline:
 def _subsampled(problem: Problem, m: int, seed: int) -> Baseline:
     """The parent's kind of SVM, trained on the largest of a few subsamples that gives at most m support vectors."""
     X, y, weights = _training_data(problem)
-    order = np.random.default_rng(seed).permutation(len(y))
+    order = _mixed(y if problem.task.is_classification else np.zeros(len(y)), np.random.default_rng(seed))
     least, most, n, best, smallest = 0, len(y), min(m, len(y)), None, None
     for _ in range(SEARCHES):
         rows = np.sort(order[:n])
@@ -105,6 +117,16 @@ def _subsampled(problem: Problem, m: int, seed: int) -> Baseline:
     return Baseline(svm, problem.machine.answer, len(svm.support_), n_bytes)
 
 
+def _mixed(y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
+    """A random order in which all classes come first, and every beginning has about the shares of the whole."""
+    random = rng.permutation(len(y))
+    _, label, counts = np.unique(y, return_inverse=True, return_counts=True)
+    share = np.empty(len(y))
+    for number, count in enumerate(counts):
+        share[random[label[random] == number]] = np.arange(count) / count
+    return np.lexsort((np.argsort(random), share))
+
+
 def _svm(problem: Problem) -> Any:
     kernel = kernel_parameters(problem.machine.kernel)
     return problem.task.svm(problem.terms, kernel, lambda: float(problem.terms.epsilon or 0.0))
@@ -112,8 +134,23 @@ def _svm(problem: Problem) -> Any:
 
 def _trees(problem: Problem, m: int, seed: int) -> Baseline:
     X, y, weights = _training_data(problem)
-    model = problem.task.boosted_trees(seed).fit(X, y, sample_weight=weights)
+    stops = m > UNSTOPPED and _enough_to_stop(problem)
+    n_trees = m if stops else min(m, UNSTOPPED)
+    model = problem.task.boosted_trees(
+        max_iter=n_trees, max_leaf_nodes=TREES[m], early_stopping=stops, random_state=seed
+    )
+    if problem.task.is_classification:
+        weights = sample_costs(1.0, X, y, problem.terms.class_weight, weights)
+    with limited(1 if X.size < LARGE else None, "openmp"):
+        model.fit(X, y, sample_weight=weights)
     return Baseline(model, problem.machine.answer, 0, len(pickle.dumps(model)))
+
+
+def _enough_to_stop(problem: Problem) -> bool:
+    """Whether there are enough samples to hold some out, to say when more trees are no better."""
+    _, y, _ = _training_data(problem)
+    fewest = np.unique(y, return_counts=True)[1].min() if problem.task.is_classification else len(y)
+    return len(y) >= ENOUGH and bool(fewest >= OF_EACH)
 
 
 def _training_data(problem: Problem) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
@@ -153,14 +190,13 @@ BASELINES = {
     for one in (
         BaselineKind("nystroem", _kernel_against, _nystroem),
         BaselineKind("subsampled", _svm_against, _subsampled),
-        BaselineKind("boosted trees", _trees_against, _trees, sized=False),
+        BaselineKind("boosted trees", _trees_against, _trees, tuple(TREES)),
     )
 }
 
 
 def fit_baselines(name: str, problem: Problem, sizes: list[int], seed: int) -> list[Baseline]:
-    """One baseline for each size, or a single one if it has its own size."""
+    """One baseline for each size."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the score shows how good the baseline is
-        kind = BASELINES[name]
-        return [kind.fit(problem, m, seed) for m in (sizes if kind.sized else sizes[:1])]
+        return [BASELINES[name].fit(problem, m, seed) for m in sizes]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import joblib
@@ -15,14 +16,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm._unwrap import compressed_model
+from slimsvm._words import plural
 from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
-from slimsvm.compression.timing import microseconds
+from slimsvm.compression.timing import microseconds, some_rows
 from slimsvm.compression.validation.estimates import disagreement, loss, score
 from slimsvm.compression.validation.folds import Fold, fitted_parent, folds_with_own_parents, validation_fold
-from slimsvm.compression.validation.scoring import resolve_scoring
-from slimsvm.estimator import MachineEstimator
+from slimsvm.compression.validation.scoring import Scoring
+from slimsvm.estimator import MachineEstimator, wrap
 from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
@@ -48,6 +50,9 @@ COLUMNS = [
     ("loss_se", "f8"),
     ("agreement", "f8"),
 ]
+TIMES = ("us_alone", "us_batch")
+UNTIMED = dict.fromkeys(TIMES, np.nan)
+SECONDS = 0.1  # of measuring a time, after which no further run begins
 Model = KernelMachine | Baseline
 
 
@@ -61,13 +66,53 @@ class Line:
     models: list[list[Model]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Clock:
+    """Measures microseconds per sample, one at a time and in a batch, on rows of X.
+
+    The Pipeline steps before a machine are the same for all models, so they are measured once: `steps` is their time.
+    """
+
+    problem: Problem
+    X: Any
+    steps: dict[str, float]
+
+    @staticmethod
+    def of(problem: Problem, X: Any) -> Clock:
+        """A clock for the models of a problem and of its folds."""
+        before = [(name, step) for name, step in problem.imported.steps if hasattr(step, "transform")]
+        X = some_rows(X)
+        return Clock(problem, X, _measured(Pipeline(before).transform, X) if before else dict.fromkeys(TIMES, 0.0))
+
+    def times(self, made: Model) -> dict[str, float]:
+        """The times of a model, with those of the steps before it."""
+        model = wrap(made) if isinstance(made, KernelMachine) else made.model
+        own = _measured(model.predict, self._transformed)
+        return {name: own[name] + self.steps[name] for name in TIMES}
+
+    def whole(self, model: Any) -> dict[str, float]:
+        """The times of the user's own model."""
+        return _measured(model.predict, self.X)
+
+    @cached_property
+    def _transformed(self) -> Any:
+        return self.problem.transform(self.X)
+
+
+def _measured(ask: Callable[[Any], Any], X: Any) -> dict[str, float]:
+    """With one thread, as machines have by default: several would measure how busy the computer is."""
+    with warnings.catch_warnings(), limited(1, "openmp"), limited(1, "blas"):
+        warnings.simplefilter("ignore", UserWarning)  # baselines were fitted without feature names
+        return dict(zip(TIMES, microseconds(ask, X, SECONDS), strict=True))
+
+
 class Survey:
     """Machines and baselines of one model, over sizes and folds."""
 
     def __init__(self, request: Request, problem: Problem, store: Store, progress: Progress) -> None:
         self.request, self.problem, self.store, self.progress = request, problem, store, progress
-        self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
-        self.scoring = _scoring_name(request, problem)
+        scoring = Scoring.of(request, problem.task)
+        self.scorer, self.scoring = scoring.scorer, "R²" if scoring.name == "r2" else scoring.name
         self.lines: list[Line] = []
         self.skipped: dict[str, str] = {}
         self.folds: list[Fold] = []
@@ -85,7 +130,7 @@ class Survey:
                     f"baselines of frontier must be some of {', '.join(map(repr, BASELINES))}. Got {name!r}."
                 )
             against = BASELINES[name].reason_against(self.problem)
-            self._add(name, "baseline", against, counts if BASELINES[name].sized else [0], wanted is not None)
+            self._add(name, "baseline", against, BASELINES[name].sizes(counts), wanted is not None)
 
     def _sizes(self, sizes: Any) -> list[int]:
         most = self.problem.n_vectors
@@ -146,8 +191,9 @@ class Survey:
                 line.models = Parallel(self.request.n_jobs, prefer="threads")(
                     delayed(self._make)(line, i) for i in folds
                 )
-                done = "%s on %d held-out part(s); %d of %d methods done"
-                self.progress.tell(done, line.method, len(folds), number + 1, len(self.lines), always=True)
+                done = "%s on %s; %d of %s done"
+                n, parts = plural(len(self.lines), "method"), plural(len(folds), "held-out part")
+                self.progress.tell(done, line.method, parts, number + 1, n, always=True)
 
     def _make(self, line: Line, i: int) -> list[Model]:
         fold, seed = self.folds[i], self.request.seed + i
@@ -159,31 +205,30 @@ class Survey:
         return Frontier(self._records(measure), self.scoring, self.skipped)
 
     def _records(self, measure: bool) -> NDArray[Any]:
-        folds, X, model = self.folds, self.request.X, self.request.model
-        exact = Line("exact", "machine", [0], [[fold.candidates.problem.machine] for fold in folds])
-        whole = self._row(exact, 0, X, False) | self._own_costs(X, measure)
+        model, clock = self.request.model, Clock.of(self.problem, self.request.X) if measure else None
+        exact = Line("exact", "machine", [0], [[fold.candidates.problem.machine] for fold in self.folds])
+        whole = self._row(exact, 0, None) | self._own_costs(clock)
         own = isinstance(compressed_model(model), (MachineEstimator, KernelMachine)) or not hasattr(model, "predict")
-        times = microseconds(model.predict, X) if measure and not own else (whole["us_alone"], whole["us_batch"])
-        rows = [whole | {"method": "parent", "kind": "parent", "us_alone": times[0], "us_batch": times[1]}]
+        parent = whole | {"method": "parent", "kind": "parent"}
+        rows = [parent if own or clock is None else parent | clock.whole(model)]
         rows += [] if own else [whole]  # the model itself, evaluated by slimsvm
+        of_fold = None if clock is None else replace(clock, problem=self.folds[0].candidates.problem)
         lines = [line for line in self.lines if line.models]
-        rows += [self._row(line, j, X, measure) for line in lines for j in range(len(line.sizes))]
+        rows += [self._row(line, j, of_fold) for line in lines for j in range(len(line.sizes))]
         return np.array([tuple(row[name] for name, _ in COLUMNS) for row in rows], dtype=COLUMNS)
 
-    def _own_costs(self, X: Any, measure: bool) -> dict[str, Any]:
+    def _own_costs(self, clock: Clock | None) -> dict[str, Any]:
         """The costs of the model itself, not of the models refitted on folds."""
         machine = self.problem.machine
-        times = _times(self.problem, machine, X) if measure else (np.nan, np.nan)
         kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
         size: dict[str, Any] = {"vectors": machine.n_vectors, "kepp": kepp, "bytes": table_bytes(machine)}
-        return size | {"us_alone": times[0], "us_batch": times[1]}
+        return size | ({} if clock is None else clock.times(machine))
 
-    def _row(self, line: Line, j: int, X: Any, measure: bool) -> dict[str, Any]:
+    def _row(self, line: Line, j: int, clock: Clock | None) -> dict[str, Any]:
         folds, made = self.folds, [some[j] for some in line.models]
         parts = [fold.compare(one) for fold, one in zip(folds, made, strict=True)]
         reached, lost = score(parts, self.scorer), loss(parts, self.scorer)
         kepp = [_evaluations(one, fold) for one, fold in zip(made, folds, strict=True)]
-        times = _times(folds[0].candidates.problem, made[0], X) if measure else (np.nan, np.nan)
         return {
             "method": line.method,
             "kind": line.kind,
@@ -191,8 +236,7 @@ class Survey:
             "vectors": float(np.mean([one.n_vectors for one in made])),
             "kepp": float(np.mean(kepp)),
             "bytes": made[0].n_bytes if isinstance(made[0], Baseline) else table_bytes(made[0]),
-            "us_alone": times[0],
-            "us_batch": times[1],
+            **(UNTIMED if clock is None else clock.times(made[0])),
             "score": reached.value,
             "score_se": reached.error,
             "loss": lost.value if lost.paired is None else lost.paired,
@@ -206,17 +250,6 @@ def _make_line(line: Line, seed: int, fold: Fold) -> list[Model]:
     if line.kind == "baseline":
         return list(fit_baselines(line.method, fold.candidates.problem, line.sizes, seed))
     return [fold.candidates.machine(line.method, m) for m in line.sizes]
-
-
-def _scoring_name(request: Request, problem: Problem) -> str:
-    """The name of a frontier's score."""
-    scoring, task = request.scoring, problem.task
-    if scoring is None:
-        if not task.has_labels:
-            return "R²"
-        labelled = problem.samples is not None and problem.samples.labelled
-        return "agreement with the parent" if not task.supervised and not labelled else "accuracy"
-    return scoring if isinstance(scoring, str) else str(getattr(scoring, "__name__", "score"))
 
 
 def _key(fold: Fold, seed: int) -> str:
@@ -233,19 +266,7 @@ def _evaluations(made: Model, fold: Fold) -> float:
     return float(np.mean(made.kernel_evaluations(fold.X)))
 
 
-def _times(problem: Problem, made: Model, X: Any) -> tuple[float, float]:
-    """Microseconds per sample, one at a time and in a batch, including the Pipeline steps before the machine."""
-    if isinstance(made, KernelMachine):
-        model: Any = problem.estimator(made)
-    else:
-        steps = problem.imported.steps
-        model = Pipeline([*steps, ("model", made.model)]) if steps else made.model
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # baselines were fitted without feature names
-        return microseconds(model.predict, X)
-
-
 def _names(names: Sequence[str], what: str) -> list[str]:
-    if isinstance(names, str) or not len(names):
+    if isinstance(names, str):
         raise ValueError(f"{what} of frontier must be a list of names. Got {names!r}.")
     return list(names)

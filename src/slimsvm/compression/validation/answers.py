@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,14 @@ from slimsvm.machine import KernelMachine
 class CachedAnswers(BaseEstimator):  # type: ignore[misc]
     """An estimator whose X are row numbers (n,) of held-out data, to which the machine's answers are computed once.
 
-    A baseline of the frontier may stand in for the machine.
+    A baseline of the frontier may stand in for the machine. Scores of the answers are remembered with them, so an
+    object is for one held-out part.
     """
 
     def __init__(self, machine: KernelMachine, data: Any, n_jobs: int | None = None) -> None:
         self.machine, self.data, self.n_jobs = machine, data, n_jobs
         self._known: dict[str, NDArray[Any]] = {}
+        self._found: dict[Hashable, Any] = {}
 
     @property
     def task(self) -> Task:
@@ -44,6 +47,12 @@ class CachedAnswers(BaseEstimator):  # type: ignore[misc]
         if name not in self._known:
             self._known[name] = np.asarray(getattr(self.machine, name)(self.data, self.n_jobs))
         return np.asarray(self._known[name][np.asarray(rows)])
+
+    def remember(self, key: Hashable, find: Callable[[], Any]) -> Any:
+        """What `find` returns, which is called once for each key."""
+        if key not in self._found:
+            self._found[key] = find()
+        return self._found[key]
 
     def predict_all(self) -> NDArray[Any]:
         """Answers to all rows."""

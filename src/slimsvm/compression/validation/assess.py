@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from slimsvm._words import plural
 from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.validation.answers import Comparison, cached_answers
@@ -104,8 +105,10 @@ class Validation:
     def _log(self, found: Assessment) -> None:
         shown = found.loss or found.disagreement
         what = "loss" if found.loss else "disagreement"
-        told = "%s with %d vectors: %s %.4f ± %.4f"
-        self.progress.tell(told, found.method, found.n_vectors, what, shown.value, shown.error, always=True)
+        told = "%s with %s: %s %.4f ± %.4f"
+        self.progress.tell(
+            told, found.method, plural(found.n_vectors, "vector"), what, shown.value, shown.error, always=True
+        )
 
 
 def _training_disagreement(machine: KernelMachine, problem: Problem) -> float:

@@ -8,28 +8,24 @@ machine answers differently. The second estimate varies less, but does not see w
 parent. The two are weighted by their precision: the first by its standard error, the second by `TRUST` times the
 disagreement, so that with more samples the labels alone decide.
 
-Any other score is a scikit-learn scorer: the mean over the held-out parts, with a standard error by the jackknife over
-blocks of samples.
+Any other score is a scikit-learn scorer: the mean over the held-out parts, with a standard error by the jackknife.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.isotonic import isotonic_regression
 
 from slimsvm._record import FloatArray
 from slimsvm.compression.validation.answers import CachedAnswers, Comparison
-from slimsvm.compression.validation.scoring import Scorer, score_rows
+from slimsvm.compression.validation.jackknife import Models, mean_score
+from slimsvm.compression.validation.scoring import Scorer
 
 TRUST = 0.15  # of the disagreement: how far off the estimate from the parent's confidence may be
-BLOCKS = 20  # that the jackknife leaves out, one after another
 
 
 @dataclass(frozen=True)
@@ -79,67 +75,24 @@ def loss(parts: Sequence[Comparison], scorer: Scorer | None) -> Estimate:
     if scorer is None:
         d = np.concatenate([_difference(part) for part in parts])
         return _with_confidence(_mean(d, parts), parts, d)
-    return _jackknifed(
-        parts,
-        lambda part, rows: score_rows(part.parent, part, rows, scorer) - score_rows(part.small, part, rows, scorer),
-    )
+    return _jackknifed(parts, scorer, lambda part: [(1.0, part.parent), (-1.0, part.small)])
 
 
 def score(parts: Sequence[Comparison], scorer: Scorer | None) -> Estimate:
     """The small machine's own score."""
     if scorer is not None:
-        return _jackknifed(parts, lambda part, rows: score_rows(part.small, part, rows, scorer))
+        return _jackknifed(parts, scorer, lambda part: [(1.0, part.small)])
     right = [part.small.predict_all() == (part.parent.predict_all() if part.y is None else part.y) for part in parts]
     return _mean(np.concatenate(right).astype(np.float64), parts)
 
 
-def _jackknifed(parts: Sequence[Comparison], of: Callable[[Comparison, NDArray[np.intp]], float]) -> Estimate:
-    """The mean of a score over the parts; its standard error by leaving out one block of samples after another.
-
-    Holding out the same samples again adds no samples: the error is that of rounds that hold each out once.
-    """
-    whole = _over_parts(parts, of, [np.arange(len(part)) for part in parts])
-    rounds = _rounds(parts)
-    n = len(np.unique(np.concatenate([part.units for part in parts])))
-    shares = [len(np.unique(np.concatenate([part.units for part in some]))) / n for some in rounds]
-    errors = [_jackknife_error(some, of) for some in rounds]
-    variance = float(np.mean([share * error**2 for share, error in zip(shares, errors, strict=True)]))
+def _jackknifed(parts: Sequence[Comparison], scorer: Scorer, models: Models) -> Estimate:
+    """The mean of a score over the parts, with the jackknife's standard error."""
+    value, variance = mean_score(parts, scorer, models)
     if parts[0].parent.task.has_labels:
+        n = len(np.unique(np.concatenate([part.units for part in parts])))
         variance += 1.0 / n**2  # one sample that differs beyond those seen
-    return Estimate(whole, float(np.sqrt(variance)), float(np.sqrt(variance)))
-
-
-def _rounds(parts: Sequence[Comparison]) -> list[list[Comparison]]:
-    """The parts in rounds: a new round begins with a part that holds out a unit of the present round again."""
-    rounds: list[list[Comparison]] = []
-    met: set[int] = set()
-    for part in parts:
-        units = set(part.units.tolist())
-        if not rounds or units & met:
-            rounds.append([])
-            met = set()
-        rounds[-1].append(part)
-        met |= units
-    return rounds
-
-
-def _jackknife_error(parts: Sequence[Comparison], of: Callable[[Comparison, NDArray[np.intp]], float]) -> float:
-    """The jackknife's standard error of a score; a block without which the score is undefined stays."""
-    _, which = np.unique(np.concatenate([part.units for part in parts]), return_inverse=True)
-    _, first = np.unique(which, return_index=True)
-    place = np.empty(len(first), dtype=np.intp)
-    place[np.argsort(first)] = np.arange(len(first))  # units in the order in which they are met
-    n_blocks = min(BLOCKS, len(first))
-    blocks = np.split(place[which] % n_blocks, np.cumsum([len(part) for part in parts])[:-1])
-    without = []
-    for block in range(n_blocks):
-        with warnings.catch_warnings(), suppress(ValueError):
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            without.append(_over_parts(parts, of, [np.flatnonzero(own != block) for own in blocks]))
-    if len(without) < 2:
-        raise ValueError(f"scoring has no standard error on {len(which)} held-out samples. Hold out more of them.")
-    n = len(without)
-    return float(np.sqrt((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2)))
+    return Estimate(value, float(np.sqrt(variance)), float(np.sqrt(variance)))
 
 
 def _difference(part: Comparison) -> FloatArray:
@@ -195,11 +148,3 @@ def _mean(d: FloatArray, parts: Sequence[Comparison]) -> Estimate:
         return float(np.sqrt(max(float(np.sum(squares) / total) + 1.0 / n - value**2, 0.0) / n))
 
     return Estimate(value, error(unit), error(held))
-
-
-def _over_parts(
-    parts: Sequence[Comparison], of: Callable[[Comparison, NDArray[np.intp]], float], rows: Sequence[NDArray[np.intp]]
-) -> float:
-    """The mean of a score over the parts, on some rows of each, weighted by their samples."""
-    some = [(part, own, float(part.weights[own].sum())) for part, own in zip(parts, rows, strict=True) if len(own)]
-    return sum(share * of(part, own) for part, own, share in some) / sum(share for _, _, share in some)

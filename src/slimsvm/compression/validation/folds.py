@@ -12,11 +12,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.validation import _num_samples
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.compression.candidates.cache import CandidateCache
 from slimsvm.compression.problem import Problem, Samples, checked_samples
 from slimsvm.compression.request import Request
@@ -134,7 +136,7 @@ def folds_with_own_parents(
             return None
         samples = _held_out(own, _safe_indexing(X, test), None if y is None else y[test], held_out, whose)
         test = test[counted[test]]
-        progress.tell("parent of fold %d of %d, %d vectors", number + 1, len(splits), own.machine.n_vectors)
+        progress.tell("parent of fold %d of %d, %s", number + 1, len(splits), plural(own.machine.n_vectors, "vector"))
         return Fold.of(make_cache(own, number), samples, test, units[test])
 
     with limited(1, "blas"):
@@ -212,23 +214,65 @@ def _splits(
 ) -> Iterable[tuple[Rows, Rows]]:
     """The rows to train on and those held out, fold by fold; without `cv`, five folds, repeated on few samples."""
     n, groups, whose = len(counted), request.groups, request.whose
-    if groups is not None and _num_samples(groups) != n:
-        raise ValueError(
-            f"groups of {whose} must name a group for each of the {n} samples. Got {_num_samples(groups)}."
-        )
+    _check_groups(cv, groups, n, whose)
     repeats = n_repeats(int(np.count_nonzero(counted))) if cv is None and groups is None else 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
+        warnings.filterwarnings("ignore", message="The groups parameter is ignored")  # groups are checked below
         for repeat in range(repeats):
             splitter = _splitter(FOLDS if cv is None else cv, groups is not None, y, task, seed + repeat, whose)
             try:
-                for train, test in splitter.split(np.zeros(n), y, groups):
-                    yield np.arange(n)[train], np.arange(n)[test]
+                splits = list(splitter.split(np.zeros(n), y, groups))
             except ValueError as error:
                 raise ValueError(
                     f"{n} samples cannot be divided into the folds of {whose}: {error} Pass cv=2, say, or "
                     f"validation=(X_val, y_val)."
                 ) from error
+            for train, test in splits:
+                rows = np.arange(n)[train], np.arange(n)[test]
+                if groups is not None:
+                    _check_whole_groups(cv, _units(groups, n), *rows, whose)
+                yield rows
+
+
+def _check_groups(cv: Any, groups: Any, n: int, whose: str) -> None:
+    """Refuse groups that do not go with the samples or the folds, and folds of groups without groups."""
+    if groups is None:
+        if isinstance(cv, GroupsConsumerMixin):
+            raise ValueError(
+                f"cv of {whose} is a {type(cv).__name__}, which keeps groups of samples together and needs to know "
+                f"them. Pass groups=..., one group for each of the {n} samples; or a number, such as cv=5, if the "
+                f"samples have no groups."
+            )
+        return
+    if _num_samples(groups) != n:
+        raise ValueError(
+            f"groups of {whose} must name a group for each of the {n} samples. Got {_num_samples(groups)}."
+        )
+    n_groups, n_folds = len(np.unique(np.asarray(groups))), _n_group_folds(cv)
+    if n_groups < n_folds:
+        raise ValueError(
+            f"groups of {whose} must be at least {n_folds}, one for each fold. Got {plural(n_groups, 'group')}. "
+            + (f"Pass cv={n_groups}, or smaller groups." if n_groups > 1 else "Pass smaller groups, or none.")
+        )
+
+
+def _check_whole_groups(cv: Any, units: Rows, train: Rows, test: Rows, whose: str) -> None:
+    n_split = len(np.intersect1d(units[train], units[test]))
+    if n_split:
+        raise ValueError(
+            f"cv of {whose}, a {type(cv).__name__}, divides {plural(n_split, 'group')} between training and held-out "
+            f"samples, so losses would look too small. Pass a number, such as cv=5, which keeps groups together, or a "
+            f"splitter that does, such as GroupKFold(5); or leave groups out."
+        )
+
+
+def _n_group_folds(cv: Any) -> int:
+    """The fewest groups that folds need."""
+    if cv is None:
+        return FOLDS
+    is_number = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    return int(cv) if is_number else int(getattr(cv, "n_splits", 2)) if isinstance(cv, GroupKFold) else 2
 
 
 def n_repeats(n_samples: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
@@ -141,7 +142,11 @@ def _lines(form: Form, facts: dict[str, Any], loss: Loss | None) -> list[tuple[s
     if isinstance(machine.head, StagedHead):
         evaluations += f" at most, {facts['kernel_evaluations']:.1f} on average,"
     return [
-        ("machine", f"{machine.kernel!r}, {machine.n_vectors} vectors, {machine.n_features} features, {answer}"),
+        (
+            "machine",
+            f"{machine.kernel!r}, {plural(machine.n_vectors, 'vector')}, "
+            f"{plural(machine.n_features, 'feature')}, {answer}",
+        ),
         ("tables", f"{facts['tables']}, {facts['n_bytes']} bytes: {parts}"),
         ("cost", f"{evaluations} and {facts['multiply_adds']} multiplications with additions per sample"),
         ("loss", "rounding in the last digits only" if loss is None else loss.sentence()),

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.arrays import Rows, distinct_rows
 from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
@@ -179,8 +180,8 @@ class GrowthPath:
         self.machines.coefficients.append(self._coefficients())
         self._solutions.append((self.w, self.b))
         self.history.append(figures)
-        message = "%d vectors, %d support vectors, error %.4f"
-        self.progress.tell(message, figures["n_vectors"], n_support, deciding_error(figures))
+        sizes = plural(figures["n_vectors"] or 0, "vector"), plural(n_support, "support vector")
+        self.progress.tell("%s, %s, error %.4f", *sizes, deciding_error(figures))
 
     def solve(self) -> None:
         """Solve for w and b on the present vectors; samples set aside that have become support vectors return first."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
+from slimsvm._words import plural
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.common.training import ClassificationTask
@@ -113,7 +114,7 @@ def _improve(budget: _BudgetedOutput, m: int, progress: Progress) -> None:
         if not budget.step(m):
             budget.status = Status.CONVERGED
             return
-        progress.tell("%d vectors, %d replaced", len(budget.used), budget.n_replaced)
+        progress.tell("%s, %d replaced", plural(len(budget.used), "vector"), budget.n_replaced)
 
 
 def _perceptron(chosen: NDArray[np.intp], budgets: list[_BudgetedOutput]) -> Perceptron:

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm._warn import warn_user
+from slimsvm._words import plural
 from slimsvm.answers import Value
 from slimsvm.arrays import evenly
 from slimsvm.heads import LinearHead, PairsHead
@@ -206,7 +207,7 @@ class Reduction:
         """Remember vectors as the best so far of the present solver."""
         self._best = Z
         self._steps += 1
-        self.progress.tell("step %d, %d of %d vectors", self._steps, Z.shape[0], self.target.n_points)
+        self.progress.tell("step %d, %d of %s", self._steps, Z.shape[0], plural(self.target.n_points, "vector"))
 
     def descend(self, Z: FloatArray, how: str, max_iter: int) -> Result:
         """The result of moving all vectors together, by L-BFGS or by the paper's final descent."""
@@ -243,7 +244,9 @@ class Reduction:
             step = self._step(len(Z), -found.value, refined=True, **_ending(found))
             reduced = max(self._make(found.x, [*steps, step]), reduced, key=lambda one: one.gain)
         made, relative = reduced.machine.n_vectors, reduced.history[-1]["relative"]
-        self.progress.tell("%d of %d vectors, ρ²/‖Ψ‖² %.3g", made, self.target.n_points, relative, always=True)
+        self.progress.tell(
+            "%d of %s, ρ²/‖Ψ‖² %.3g", made, plural(self.target.n_points, "vector"), relative, always=True
+        )
         if self._done is None or reduced.gain > self._done.gain:
             self._done = reduced
         return reduced
@@ -392,7 +395,7 @@ def _warn_of_stuck(solvers: list[VectorSolver]) -> None:
     ]
     if stuck:
         warn_user(
-            f"The fixed-point iteration got stuck from {sum(stuck)} starts, at {len(stuck)} vectors; other starts, or "
-            f"iRprop+, took their place. solver='irprop' or 'lbfgs' does not get stuck.",
+            f"The fixed-point iteration got stuck from {sum(stuck)} starts, at {plural(len(stuck), 'vector')}; other "
+            f"starts, or iRprop+, took their place. solver='irprop' or 'lbfgs' does not get stuck.",
             ConvergenceWarning,
         )
