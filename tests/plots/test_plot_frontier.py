@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ def test_rows_front_and_parent_are_drawn(found: Frontier) -> None:
     display.figure_.canvas.draw()
     for ax, cost in zip(display.axes_, ("us_batch", "vectors"), strict=True):
         shown = lines(ax)
-        for name in ("reduced_set", "nystroem", "subsampled", "exact", "parent"):
-            rows = found.records[found.records["method"] == name]
+        assert ("exact" in shown) == (cost != "vectors")  # it has the parent's vectors, where the star is
+        for name in shown.keys() & {"reduced_set", "nystroem", "subsampled", "exact", "parent"}:
+            rows = np.sort(found.records[found.records["method"] == name], order=cost)
             np.testing.assert_allclose(shown[name], np.column_stack([rows[cost], rows["score"]]))
         front = found.records[found.pareto(cost)]
         assert sorted(shown["Pareto front"].tolist()) == sorted(front[[cost, "score"]].tolist(), key=list) or len(
@@ -63,3 +65,50 @@ def test_other_costs_and_axes(found: Frontier) -> None:
         found.plot(costs=["price"])
     with pytest.raises(ValueError, match="ax of plot must be 2 axes"):
         found.plot(ax=ax)
+
+
+def colours(display: Any) -> dict[str, Any]:
+    return {
+        label: handle.get_color()
+        for ax in display.axes_
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+
+
+def test_a_method_has_one_colour(found: Frontier) -> None:
+    whole = colours(found.plot())
+    drawn = [whole[name] for name in whole if name not in ("parent", "Pareto front")]
+    assert len(set(drawn)) == len(drawn)
+    part = Frontier(found.records[found.records["method"] != "reduced_set"], found.scoring, {})
+    for again in (colours(part.plot()), colours(found.plot(costs=["vectors", "bytes", "us_alone"]))):
+        assert all(whole[name] == again[name] for name in whole.keys() & again.keys())
+
+
+def test_the_legend_names_what_any_panel_shows(found: Frontier) -> None:
+    legend = found.plot(costs=["vectors", "bytes"]).figure_.legends[0]
+    assert "boosted trees" in [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("costs", [(41, 43), (5, 60), (0.03, 12), (200, 3e6), (1e-3, 1e9)])
+def test_labels_of_an_axis_do_not_overlap(found: Frontier, costs: tuple[float, float]) -> None:
+    records = found.records.copy()
+    records["vectors"] = np.geomspace(*costs, len(records))
+    display = Frontier(records, "accuracy", {}).plot(costs="vectors")
+    ax = display.axes_[0]
+    display.figure_.canvas.draw()
+    low, high = ax.get_xlim()
+    labels = [one for one in ax.get_xticklabels() if one.get_text() and low <= one.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in labels]
+    assert len(boxes) >= 2
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_error_bars_stand_at_points_that_are_shown(found: Frontier) -> None:
+    records = found.records.copy()
+    worst = records["kind"] == "baseline"
+    records["score"][worst] -= 0.8  # far below the plot
+    ax = Frontier(records, "accuracy", {}).plot(costs="vectors").axes_[0]
+    low = ax.get_ylim()[0]
+    for bars in ax.containers:
+        for segment in bars.lines[2][0].get_segments():
+            assert np.mean(segment[:, 1]) >= low

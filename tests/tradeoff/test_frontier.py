@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import make_moons
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics import balanced_accuracy_score, r2_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -60,17 +62,24 @@ def row(found: Frontier, method: str, size: int = 0) -> Any:
 
 def test_the_table_has_every_method_and_size(full: Frontier) -> None:
     methods = ["sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "nystroem", "subsampled"]
-    expected = [("parent", 0), ("exact", 0), *((m, s) for m in methods for s in (3, 8)), ("boosted trees", 0)]
+    expected = [("parent", 0), ("exact", 0), *((m, s) for m in methods for s in (3, 8))]
+    expected += [("boosted trees", n) for n in (25, 75, 500)]
     assert full.records[["method", "size"]].tolist() == expected
     assert full.scoring == "accuracy"
     assert not full.skipped
     assert (full.records["us_alone"] > 0).all()
     assert (full.records["us_batch"] > 0).all()
-    sized = full.records[full.records["size"] > 0]
+    sized = full.records[(full.records["size"] > 0) & (full.records["method"] != "boosted trees")]
     assert (sized["vectors"] <= sized["size"]).all()
     assert (sized["kepp"] == sized["vectors"]).all()
     np.testing.assert_allclose(full.records["loss"], full.records["score"][0] - full.records["score"], atol=1e-12)
     assert full.records["agreement"][0] == 1.0
+
+
+@pytest.mark.parametrize("baselines", [[], False])
+def test_no_baselines(svc: Any, moons: Any, baselines: Any) -> None:
+    found = frontier(svc, *moons, cv=2, sizes=[3], methods=["reduced_set"], baselines=baselines, random_state=0)
+    assert found.records["method"].tolist() == ["parent", "exact", "reduced_set"]
 
 
 def test_the_parent_is_refitted_on_the_folds(full: Frontier, svc: Any, moons: Any) -> None:
@@ -99,9 +108,54 @@ def test_baselines_are_what_a_user_would_do(full: Frontier, moons: Any) -> None:
     assert found["score"] == pytest.approx(np.concatenate(right).mean())
     assert found["agreement"] == pytest.approx(np.concatenate(agree).mean())
     assert row(full, "subsampled", 8)["vectors"] <= 8
-    trees = row(full, "boosted trees")
+    trees = row(full, "boosted trees", 25)
     assert trees["vectors"] == 0
     assert trees["bytes"] > 1000
+
+
+def test_trees_are_as_good_as_a_user_would_make_them() -> None:
+    """Of rare classes with weights: the model's class weights and the sample weights count for trees, too."""
+    X, y = make_classification(600, 6, n_informative=4, n_redundant=0, weights=[0.93], class_sep=0.7, random_state=3)
+    name, weights = np.array(["common", "rare"])[y], np.where(X[:, 0] > 0, 1.0, 0.3)
+    cv, told = StratifiedKFold(3), {"scoring": "balanced_accuracy", "methods": [], "random_state": 0}
+    model = SVC(C=5, class_weight="balanced").fit(X, name)
+    found = frontier(model, X, name, cv=cv, baselines=["boosted trees"], sample_weight=weights, **told)
+    plain = frontier(clone(model).set_params(class_weight=None).fit(X, name), X, name, cv=cv, sizes=[9], **told)
+    alone = []
+    for train, test in cv.split(X, y):
+        own = HistGradientBoostingClassifier(class_weight="balanced", random_state=0)
+        own.fit(X[train], name[train], sample_weight=weights[train])
+        alone.append(balanced_accuracy_score(name[test], own.predict(X[test]), sample_weight=weights[test]))
+    scores = found.records[found.records["method"] == "boosted trees"]["score"]
+    assert len(scores) == 3
+    assert max(scores) > np.mean(alone) - 0.02
+    assert min(scores) > max(plain.records[plain.records["method"] == "boosted trees"]["score"])
+
+
+def test_a_search_passes_its_score_on(moons: Any) -> None:
+    X, y = moons
+    search = GridSearchCV(SVC(gamma=1.0), {"C": [1.0, 5.0]}, scoring=["f1", "roc_auc"], refit="f1", cv=2).fit(X, y)
+    assert frontier(search, X, y, cv=2, random_state=0, **QUICK).scoring == "f1"
+    assert frontier(search, X, y, cv=2, scoring="accuracy", random_state=0, **QUICK).scoring == "accuracy"
+    search.scorer_ = {"f1": get_scorer("neg_log_loss")}
+    with pytest.raises(
+        ValueError, match=r"is 'neg_log_loss', the scoring of the GridSearchCV, and reads predict_proba"
+    ):
+        frontier(search, X, y, cv=2, **QUICK)
+
+
+def test_preprocessing_is_measured_once(moons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = moons
+    model = make_pipeline(StandardScaler(), SVC(C=5)).fit(X, y)
+    transform, calls = StandardScaler.transform, []
+    monkeypatch.setattr(StandardScaler, "transform", lambda self, X: (calls.append(0), transform(self, X))[1])
+    counts = []
+    for sizes in ([3], [3, 4, 5, 6]):
+        calls.clear()
+        found = frontier(model, X, y, cv=2, random_state=0, **{**QUICK, "sizes": sizes})
+        counts.append(len(calls))
+        assert (found.records["us_alone"] > 0).all()
+    assert counts[1] <= 1.3 * counts[0]  # runs depend on the clock a little
 
 
 def test_validation_judges_the_model_itself(svc: Any, moons: Any) -> None:
@@ -163,7 +217,7 @@ def test_values(moons: Any) -> None:
 def test_one_class_models_are_compared_with_themselves(moons: Any) -> None:
     X = moons[0]
     found = frontier(OneClassSVM(nu=0.2).fit(X), X, cv=2, sizes=[8], random_state=0)
-    assert found.scoring == "agreement with the parent"
+    assert found.scoring == "agreement with the original model"
     np.testing.assert_allclose(found.records["score"], found.records["agreement"])
     assert row(found, "parent")["score"] == 1.0
     assert set(found.skipped) == {"growing", "boosted trees"}
@@ -223,7 +277,9 @@ def test_finished_parts_are_not_made_again(
 
 KILLED = """
 import sys
-from sklearn.datasets import make_moons
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.svm import SVC
 import slimsvm
 X, y = make_moons(160, noise=0.3, random_state=0)

@@ -91,8 +91,8 @@ def compress(
         estimates.
     scoring : str or callable, default=None
         A scikit-learn scorer ("balanced_accuracy", "roc_auc", "r2", ...) or `scorer(estimator, X, y)`; higher is
-        better. The default is accuracy for classifiers, R² for regressors, and for one-class models agreement with y,
-        or with the model if there is no y.
+        better. The default is the scoring of `model` if it is a parameter search, else accuracy for classifiers, R² for
+        regressors, and for one-class models agreement with y, or with the model if there is no y.
     cv : int, splitter or iterable, default=None
         Cross-validation folds; the model is refitted in each. An int gives shuffled folds, stratified for classifiers.
         The default is five folds, repeated up to four times below 500 samples to reduce the variance of the estimate.

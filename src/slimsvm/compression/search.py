@@ -452,8 +452,8 @@ class Search:
         costs = ", ".join(f"{k}={v}" for k, v in promise.items() if k not in ("max_loss", "max_disagreement"))
         raise PromiseError(
             f"{self._budget} of {self.request.whose} cannot be kept with {costs}: that leaves "
-            f"{plural(most, 'vector')}, and the nearest machine, {self._loses(made)}. `best` of this error is that "
-            f"machine.",
+            f"{plural(most, 'vector')}, and the nearest machine, {self._loses(made)}. "
+            f"`best` of this error is that machine.",
             made,
         )
 

@@ -16,7 +16,22 @@ COSTS = {
     "kepp": "kernel evaluations per sample",
     "bytes": "bytes",
 }
-MARKERS = "osDv^<>phXP*"
+# The colour and marker of each method, the same in every plot. A method with early exit has open markers.
+STYLES = {
+    "exact": ("0.25", "X"),
+    "sparse_margin": ("C0", "o"),
+    "reduced_set+refit": ("C1", "s"),
+    "selection": ("C2", "D"),
+    "growing": ("C3", "v"),
+    "reduced_set": ("C4", "^"),
+    "mirror": ("C5", "<"),
+    "nystroem": ("C8", ">"),
+    "subsampled": ("C7", "p"),
+    "boosted trees": ("C9", "h"),
+}
+UNKNOWN = ("C6", "P")  # of any other method
+EARLY_EXIT = "+early_exit"
+TICKS = 7  # most labels of an axis
 
 
 class FrontierDisplay:
@@ -56,20 +71,34 @@ class FrontierDisplay:
         if unknown or not costs:
             raise ValueError(f"costs of plot must be some of {', '.join(map(repr, COSTS))}. Got {costs!r}.")
         pyplot = pyplot_for("plot of Frontier")
-        if ax is None:
+        own_figure = ax is None
+        if own_figure:
             size = (5.6 * len(costs), 4.9)
             ax = pyplot.subplots(1, len(costs), figsize=size, sharey=True, layout="constrained", squeeze=False)[1][0]
         self.axes_ = np.atleast_1d(np.asarray(ax, dtype=object))
         if len(self.axes_) != len(costs):
             raise ValueError(f"ax of plot must be {len(costs)} axes, one for each cost. Got {len(self.axes_)}.")
         self.figure_ = self.axes_[0].figure
+        limits = self._range(errors)
         for panel, cost in zip(self.axes_, costs, strict=True):
+            panel.set_ylim(*limits)
             self._draw(panel, cost, errors)
-            panel.set_ylim(*self._range(errors))
         self.axes_[0].set_ylabel(self.scoring)
-        handles, labels = self.axes_[0].get_legend_handles_labels()
-        self.figure_.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize="small")
+        self._add_legend(own_figure)
         return self
+
+    def _add_legend(self, own_figure: bool) -> None:
+        """One entry for each method that any panel shows: below the panels, or inside the last one of the user's."""
+        entries: dict[str, Any] = {}
+        for panel in self.axes_:
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+        order = ["parent", *dict.fromkeys(self.records["method"].tolist()), "Pareto front"]
+        labels = [name for name in dict.fromkeys(order) if name in entries]
+        where, place = (self.figure_, "outside lower center") if own_figure else (self.axes_[-1], "best")
+        columns = min(len(labels), 3 * len(self.axes_)) if own_figure else 1
+        handles = [entries[name] for name in labels]
+        where.legend(handles, labels, loc=place, ncols=columns, fontsize="small", frameon=not own_figure)
 
     def _range(self, errors: bool) -> tuple[float, float]:
         """The range of scores to show: from the worst machine to the best row. Far worse baselines are cut off."""
@@ -85,34 +114,72 @@ class FrontierDisplay:
         self._draw_front(ax, cost)
         rows = self.records[self.records[cost] > 0]
         names = [name for name in dict.fromkeys(rows["method"].tolist()) if name != "parent"]
-        for i, name in enumerate(names):
-            own = rows[rows["method"] == name]
-            rival = own["kind"][0] == "baseline"
-            style: dict[str, Any] = {"color": f"C{i % 10}", "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
-            style |= {"linestyle": "--" if rival else "-", "linewidth": 1.2, "alpha": 0.7 if rival else 1.0}
-            bars = own["score_se"] if errors else None
-            ax.errorbar(own[cost], own["score"], yerr=bars, elinewidth=0.8, label=name, **style)
-        for row in self.records[self.records["method"] == "parent"]:
+        parent = self.records[self.records["method"] == "parent"]
+        for name in names:
+            own = np.sort(rows[rows["method"] == name], order=cost)
+            if name == "exact" and len(parent) and own[cost][0] == parent[cost][0]:
+                continue  # the parent's star is there
+            self._draw_method(ax, name, own[cost], own, errors)
+        for row in parent:
             ax.axhline(row["score"], color="0.4", linewidth=0.8, linestyle=":", zorder=0)
-            ax.plot([row[cost]], [row["score"]], "k*", markersize=13, zorder=5, label="parent")
-        _logarithmic(ax, rows[cost])
+            ax.plot([row[cost]], [row["score"]], "k*", markersize=13, zorder=5, label="parent", linestyle="none")
+        _logarithmic(ax, self.records[cost])
         ax.set_xlabel(COSTS[cost])
         ax.grid(alpha=0.25, which="major")
+
+    def _draw_method(self, ax: Any, name: str, x: Any, rows: NDArray[Any], errors: bool) -> None:
+        """The line of a method, with error bars at the points that the plot shows."""
+        color, marker = STYLES.get(name.removesuffix(EARLY_EXIT), UNKNOWN)
+        line = "--" if rows["kind"][0] == "baseline" else ":" if name.endswith(EARLY_EXIT) else "-"
+        inside = "white" if name.endswith(EARLY_EXIT) else color
+        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 5, "markerfacecolor": inside}
+        ax.plot(x, rows["score"], linestyle=line, linewidth=1.3, label=name, zorder=3, **style)
+        if errors:
+            low, high = ax.get_ylim()
+            shown = (rows["score"] >= low) & (rows["score"] <= high)
+            bars = {"fmt": "none", "ecolor": color, "elinewidth": 0.8, "alpha": 0.4, "zorder": 2}
+            ax.errorbar(x[shown], rows["score"][shown], yerr=rows["score_se"][shown], **bars)
 
     def _draw_front(self, ax: Any, cost: str) -> None:
         front = self.records[self.fronts[cost]]
         front = front[np.argsort(front[cost], kind="stable")]
         style: dict[str, Any] = {"color": "gold", "linewidth": 9, "alpha": 0.5, "solid_capstyle": "round", "zorder": 1}
+        style |= {"marker": "o", "markersize": 11, "markeredgewidth": 0} if len(front) == 1 else {}
         ax.plot(front[cost], front["score"], drawstyle="steps-post", label="Pareto front", **style)
 
 
 def _logarithmic(ax: Any, values: NDArray[Any]) -> None:
-    """Set a logarithmic axis with the labels 1, 2, 5, 10, 20, ..., or 1, 10, 100, ... if those are too many."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Set a logarithmic axis around the values, with at most `TICKS` round labels that do not overlap."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     ax.set_xscale("log")
-    known = values[np.isfinite(values)]
-    few = len(known) > 0 and float(known.max()) < 300 * float(known.min())
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=20))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    known = values[np.isfinite(values) & (values > 0)].astype(float)
+    if not len(known):
+        return
+    low, high = float(known.min()), float(known.max())
+    room = max((high / low) ** 0.06, 1.1)
+    low, high = low / room, high * room
+    ax.set_xlim(low, high)
+    narrow = high < 2 * low
+    ax.xaxis.set_major_locator(MaxNLocator(5) if narrow else FixedLocator(_round_numbers(low, high)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+
+
+def _short(value: float) -> str:
+    """A number in few letters: 0.05, 20, 5000, 20k, 3M."""
+    if value < 10_000:
+        return f"{value:g}"
+    return f"{value / 1e3:g}k" if value < 1e6 else f"{value / 1e6:g}M"
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Up to `TICKS` round numbers from low to high, the most that one of a few patterns gives."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    patterns = [(1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 4, 5, 7), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)]
+    for pattern in patterns:
+        numbers = [float(f"{first}e{power}") for power in powers for first in pattern]
+        inside = [number for number in numbers if low <= number <= high]
+        if len(inside) <= TICKS:
+            return inside
+    return inside[:: -(-len(inside) // TICKS)]

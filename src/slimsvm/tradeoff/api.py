@@ -67,10 +67,11 @@ def frontier(
         Weights of the samples. Samples of weight zero are ignored.
     baselines : bool or sequence of str, default=True
         Models to compare with: "nystroem" (Nystroem features and a linear SVM), "subsampled" (the same kind of SVM on
-        part of the data) and "boosted trees" (HistGradientBoosting, of its own size).
+        part of the data) and "boosted trees" (HistGradientBoosting, of its own sizes), all with the model's Pipeline
+        steps and class weights. An empty list means none.
     scoring : str or callable, default=None
-        A scikit-learn scorer. The default is accuracy for classifiers, R² for regressors, and agreement with the model
-        for one-class models without labels.
+        A scikit-learn scorer. The default is the scoring of `model` if it is a parameter search, else accuracy for
+        classifiers, R² for regressors, and agreement with the model for one-class models without labels.
     n_jobs : int, default=None
         Number of folds to process in parallel, by threads.
     memory : str, path or joblib.Memory, default=None

@@ -16,11 +16,12 @@ class Frontier:
     Attributes
     ----------
     records : structured array, one row for each method and size. Columns: `method`; `kind` ("parent", "machine" or
-        "baseline"); `size`, the requested number of vectors (0 if there is none); `vectors`, the mean over folds;
-        `kepp`, kernel evaluations per sample; `bytes` of the tables in float32 (of trees, of their pickle); `us_alone`
-        and `us_batch`, measured microseconds per sample, one at a time and in a batch; `score` by `scoring`, and its
-        standard error `score_se`; `loss` against the parent, and its standard error `loss_se`, paired; `agreement`, the
-        share of predictions that equal the parent's (for regression, the share of their variance).
+        "baseline"); `size`, the requested number of vectors (for boosted trees, of trees; 0 if there is none);
+        `vectors`, the mean over folds; `kepp`, kernel evaluations per sample; `bytes` of the tables in float32 (of
+        trees, of their pickle); `us_alone` and `us_batch`, measured microseconds per sample, one at a time and in a
+        batch; `score` by `scoring`, and its standard error `score_se`; `loss` against the parent, and its standard
+        error `loss_se`, paired; `agreement`, the share of predictions that equal the parent's (for regression, the
+        share of their variance).
     scoring : the name of the score.
     skipped : the methods and baselines that do not apply, each with the reason.
     """

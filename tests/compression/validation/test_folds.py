@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_moons
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, LeaveOneOut, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -73,11 +73,40 @@ def test_groups_are_kept_together_where_the_parent_stays_as_it_is(monkeypatch: p
         compress(PARENT, X, max_disagreement=0.05, groups=np.arange(5), **QUICK)
 
 
+@pytest.mark.parametrize(
+    ("cv", "groups", "sentence"),
+    [
+        (
+            GroupKFold(3),
+            None,
+            r"cv of compress is a GroupKFold, which .* needs to know them\. Pass groups=\.\.\., one group",
+        ),
+        (
+            LeaveOneGroupOut(),
+            None,
+            r"cv of compress is a LeaveOneGroupOut, .* Pass groups=.*a number, such as cv=5, if",
+        ),
+        (KFold(3), np.arange(120) // 3, r"cv of compress, a KFold, divides 1 group between .* Pass a number, such"),
+        (
+            None,
+            np.arange(120) % 3,
+            r"groups of compress must be at least 5, one for each fold\. Got 3 groups\. Pass cv=3",
+        ),
+        (GroupKFold(4), np.zeros(120), r"must be at least 4, .* Got 1 group\. Pass smaller groups, or none"),
+    ],
+)
+def test_folds_and_groups_that_do_not_go_together(cv: Any, groups: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        compress(PARENT, X, Y, max_loss=0.05, cv=cv, groups=groups, **QUICK)
+    with pytest.raises(ValueError, match=sentence):
+        compress(PARENT, X, max_disagreement=0.05, cv=cv, groups=groups, **QUICK)
+
+
 def test_rows_of_weight_zero_keep_their_numbers() -> None:
     weights = np.r_[np.zeros(40), np.ones(80)]
     folds = [(np.arange(90), np.arange(90, 120))]
     report = compress(PARENT, X, max_disagreement=0.2, cv=folds, sample_weight=weights, **QUICK).report_
-    assert report.held_out == "1 folds of 30 samples"
+    assert report.held_out == "1 fold of 30 samples"
     few = compress(PARENT, X, Y, max_loss=0.2, sample_weight=weights, **QUICK).report_
     assert few.held_out == "20 folds of 80 samples"  # as many repeats as of 80 samples
 
@@ -105,7 +134,7 @@ def test_no_score_is_certain() -> None:
 def test_mirror_points_have_two_vectors_at_least() -> None:
     small = compress(PARENT, X, Y, method="mirror", max_loss=0.3, cv=2, random_state=0)
     assert small.n_vectors_ >= 2
-    with pytest.raises(PromiseError, match=r"the smallest machine, of \d vector\(s\), takes \d+ bytes"):
+    with pytest.raises(PromiseError, match=r"the smallest machine, of 2 vectors, takes \d+ bytes"):
         compress(PARENT, X, Y, method="mirror", max_bytes=10, random_state=0)
 
 
