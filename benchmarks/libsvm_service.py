@@ -2,13 +2,17 @@
 
 svm-train makes a model file; `slimsvm.compress` reads it, finds few vectors and trains their coefficients on the same
 data; `slimsvm.export` writes a LIBSVM file of these; svm-predict answers the test data with both. Its whole run is
-timed, reading included. Wants svm-train and svm-predict (Debian: libsvm-tools). See README.md in this folder.
+timed, reading included. At the end svm-predict and `slimsvm predict` read a long file with a model of one vector, by
+processor time: whole processes, and the reader alone. Wants svm-train and svm-predict (Debian: libsvm-tools). See
+README.md in this folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,6 +27,7 @@ from sklearn.datasets import dump_svmlight_file, make_moons
 import slimsvm
 from lib.problems import has_data, load
 from lib.report import Target, duration, introduce, report_targets
+from slimsvm.cli.readers import Wanted, open_data
 from slimsvm.methods import ReducedSet, SparseMargin
 from slimsvm.methods.settings import MethodSettings
 
@@ -76,7 +81,9 @@ def main() -> None:
         if options.only is None or problem.name in options.only:
             found.append(measured(problem))
             print(line(found[-1]), flush=True)
-    report_targets(list(targets(found)), options.quick)
+    text = read_text(20_000 if options.quick else 400_000)
+    print(text_lines(text))
+    report_targets([*targets(found), *text_targets(text)], options.quick)
 
 
 def moons() -> Problem:
@@ -124,6 +131,64 @@ def measured(problem: Problem) -> Found:
         vectors = slimsvm.compress(full).n_vectors_, done.facts["n_vectors"]
         sizes = full.stat().st_size, small.stat().st_size
         return Found(problem.name, vectors, sizes, (accuracy[0], accuracy[1]), (best[0], best[1]))
+
+
+@dataclass(frozen=True)
+class Text:
+    """Processor seconds for a long file of svmlight text: of whole processes, of their start, of the reader alone."""
+
+    n_rows: int
+    n_bytes: int
+    svm_predict: float
+    slimsvm: float
+    start: float
+    reader: float
+
+
+def read_text(n_rows: int) -> Text:
+    """Predict n_rows rows of two features with a linear model of one vector, which takes next to no time."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 2))
+    with tempfile.TemporaryDirectory() as folder:
+        train, long, one, model, output = (str(Path(folder) / n) for n in ("train", "long", "one", "model", "output"))
+        for path, rows in ((train, X[:100]), (long, X), (one, X[:1])):
+            dump_svmlight_file(rows, (rows[:, 0] > 0).astype(int), path, zero_based=False)
+        subprocess.run(["svm-train", "-q", "-t", "0", train, model], check=True)
+        made = slimsvm.compress(slimsvm.read_libsvm(model), n_vectors=1)
+        slimsvm.export(made, "libsvm", model)
+        ours = [sys.executable, "-m", "slimsvm", "predict"]
+        commands = {"svm_predict": ["svm-predict", long], "slimsvm": [*ours, long], "start": [*ours, one]}
+        best = dict.fromkeys([*commands, "reader"], np.inf)
+        for _ in range(ROUNDS):
+            for name, command in commands.items():
+                best[name] = min(best[name], child_seconds([*command, model, output]))
+            start = time.process_time()
+            for _ in open_data(long, Wanted(n_features=2), "svmlight").blocks():
+                pass
+            best["reader"] = min(best["reader"], time.process_time() - start)
+        return Text(n_rows, Path(long).stat().st_size, **best)
+
+
+def child_seconds(command: list[str]) -> float:
+    """The processor time of a process, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def text_lines(text: Text) -> str:
+    return (
+        f"  {text.n_rows:,} rows of svmlight text, {text.n_bytes / 1e6:.1f} MB, in processor time: "
+        f"svm-predict {duration(text.svm_predict)}, slimsvm predict {duration(text.slimsvm)} "
+        f"(of which it takes {duration(text.start)} to start), the reader alone {duration(text.reader)}"
+    )
+
+
+def text_targets(text: Text) -> Iterator[Target]:
+    reader, rows = text.svm_predict / text.reader, text.svm_predict / max(text.slimsvm - text.start, 1e-9)
+    yield Target("svmlight text: the reader, times as fast as svm-predict", f"{reader:.1f}", reader >= 1)
+    yield Target("svmlight text: predict after its start, times as fast as svm-predict", f"{rows:.1f}", rows >= 1)
 
 
 def line(row: Found) -> str:

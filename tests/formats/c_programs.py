@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,20 @@ class Results:
 
 
 def run(
-    machines: Sequence[tuple[KernelMachine, Any]], folder: Path, compiler: Sequence[str] = C99, **options: Any
+    machines: Sequence[tuple[KernelMachine, Any]],
+    folder: Path,
+    compiler: Sequence[str] = C99,
+    edit: Callable[[str], str] = str,
+    **options: Any,
 ) -> list[Results]:
-    """Export every machine with its rows as X, compile one program of all, and run the rows through it."""
+    """Export every machine with its rows as X, compile one program of all, and run the rows through it.
+
+    `edit` changes the text of the headers.
+    """
     made = [files(machine, f"m{i}.h", X=X, **options) for i, (machine, X) in enumerate(machines)]
     for one in made:
         for name, content in one.contents.items():
-            (folder / name).write_bytes(content)
+            (folder / name).write_text(edit(content.decode("ascii")), encoding="ascii")
     source = folder / ("all.cpp" if compiler[0] == "g++" else "all.c")
     source.write_text(_program(machines, made[0].facts["tables"]), encoding="ascii")
     build([*compiler, str(source), "-o", str(folder / "all")])

@@ -2,8 +2,8 @@
 
 `layout.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in `loops.py` and
 `probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` converts a machine to
-integers. `fixed.py` computes the same results as the C code, so that `loss.py` can measure the loss of accuracy at
-export. `header.py` writes the file.
+integers. `thresholds.py` widens the thresholds of early exit by the errors of the arithmetic. `fixed.py` computes the
+same results as the C code, so that `loss.py` can measure the loss of accuracy at export. `header.py` writes the file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from slimsvm.formats.c.header import Header, comment
 from slimsvm.formats.c.layout import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
 from slimsvm.formats.c.quantisation import fixed_point
+from slimsvm.formats.c.thresholds import for_float32
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 
@@ -62,9 +63,11 @@ def files(
         )
     rows = rows_of(machine, X)
     fixed = fixed_point(form, kind, rows) if is_fixed(kind) else None
+    if kind == "float32":
+        form = form_of(for_float32(machine, rows))
     loss = None
     if kind != "float64":
-        loss = measured(machine, rounded(machine) if fixed is None else fixed, rows, y, X is None)
+        loss = measured(machine, rounded(form.machine) if fixed is None else fixed, rows, y, X is None)
     held = tables_of(form, kind) if fixed is None else fixed.tables
     facts = _facts(form, kind, held, loss, rows)
     text = Header(form, kind, held, fixed, prefix).text(comment(name, machine, _lines(form, facts, loss)), rows)
@@ -114,7 +117,7 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
         "tables": kind,
         "n_bytes": sum(table.n_bytes for table in held.values()),
         "table_bytes": {name: table.n_bytes for name, table in held.items()},
-        "kernel_evaluations": float(form.machine.kernel_evaluations(rows).mean()),
+        "kernel_evaluations": float(form.machine.kernel_evaluations(rows).mean()) if loss is None else loss.evaluations,
         "multiply_adds": _multiply_adds(form),
     }
     if loss is not None:

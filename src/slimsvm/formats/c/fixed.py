@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,15 +134,26 @@ class Fixed:
         thresholds = {n: self._array(n).astype(np.float64) for n in ("upper", "lower") if n in self.tables}
         judge = replace(head, **thresholds)  # type: ignore[arg-type]
         scores = np.zeros((len(k), head.n_scores), dtype=np.int64)
-        counts, waiting, first = np.zeros(len(k), dtype=np.int64), np.arange(len(k)), 0
-        flat = self._array("coef")
-        for t, size in enumerate(head.sizes):
-            coef = flat[first : first + size * head.n_scores].reshape(size, head.n_scores)
-            first += coef.size
+        counts, waiting = np.zeros(len(k), dtype=np.int64), np.arange(len(k))
+        for t, (size, coef) in enumerate(self._stage_coefficients(head)):
             decided, given = judge.decide(t, self._finish(k[waiting, :size] @ coef, head.columns(t)).astype(np.float64))
             scores[waiting], counts[waiting] = given.astype(np.int64), size
             waiting = waiting[~decided]
         return scores, counts
+
+    def stages(self, inputs: Integers) -> Iterator[Integers]:
+        """The scores (n, q) of each stage of a machine with early exit, of integer data (n, d)."""
+        head, k = self.form.head, self._values(self._coordinates(inputs))
+        assert isinstance(head, StagedHead)
+        for t, (size, coef) in enumerate(self._stage_coefficients(head)):
+            yield self._finish(k[:, :size] @ coef, head.columns(t))
+
+    def _stage_coefficients(self, head: StagedHead) -> Iterator[tuple[int, Integers]]:
+        """The number of points and the coefficients (n, q) of each stage."""
+        flat, first = self._array("coef"), 0
+        for size in head.sizes:
+            yield size, flat[first : first + size * head.n_scores].reshape(size, head.n_scores)
+            first += size * head.n_scores
 
 
 def _by_pairs(head: PairwiseHead, coef: Integers) -> Integers:

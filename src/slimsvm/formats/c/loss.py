@@ -29,6 +29,7 @@ class Loss:
     n_rows : the number of rows on which the loss was measured.
     generated : whether the rows were generated.
     score : the largest difference of a score; with early exit, over the rows that the same stage decided.
+    evaluations : the mean number of kernel evaluations per row of the export.
     changed : the share of rows whose prediction changed; None for regression.
     before, after : accuracy, or for regression the root mean squared error, of the machine and of the export; None
         without labels.
@@ -37,6 +38,7 @@ class Loss:
     n_rows: int
     generated: bool
     score: float
+    evaluations: float
     changed: float | None
     before: float | None
     after: float | None
@@ -90,13 +92,14 @@ def measured(machine: KernelMachine, other: Fixed | KernelMachine, rows: FloatAr
     score = float(np.abs(theirs - scores)[same].max(initial=0.0))
     ours, answers = machine._answers(scores), machine._answers(theirs)
     changed = None if isinstance(machine.answer, Value) else float(np.mean(ours != answers))
+    facts = len(rows), generated, score, float(np.mean(their_counts)), changed
     if y is None:
-        return Loss(len(rows), generated, score, changed, None, None)
+        return Loss(*facts, None, None)
     y = np.asarray(y)
     if len(y) != len(rows):
         raise ValueError(f"y of the C export must have a label for each row of X, {len(rows)}. Got {len(y)}.")
     before, after = _quality(y, ours, changed is None), _quality(y, answers, changed is None)
-    return Loss(len(rows), generated, score, changed, before, after)
+    return Loss(*facts, before, after)
 
 
 def _quality(y: NDArray[Any], answers: NDArray[Any], values: bool) -> float:

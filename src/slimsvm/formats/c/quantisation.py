@@ -19,6 +19,7 @@ from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c.fixed import DECISION_BITS, SHORT, WIDE, Fixed, Integers
 from slimsvm.formats.c.layout import Form, Table, TableType, coefficients, tables_of
 from slimsvm.formats.c.projection import projected_heads
+from slimsvm.formats.c.thresholds import for_integers
 from slimsvm.heads import MirrorHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
@@ -38,7 +39,7 @@ def fixed_point(form: Form, kind: TableType, rows: FloatArray) -> Fixed:
     expected = form.machine.scores(probes, precision="float64")
     heads = projected_heads(form, np.ldexp(first.points(), -first.constants["bits"]))
     candidates = [first, *(_Quantiser(replace(form, head=head), kind, rows).made() for head in heads)]
-    return min(candidates, key=lambda fixed: _error(fixed, probes, expected))
+    return for_integers(min(candidates, key=lambda fixed: _error(fixed, probes, expected)), rows)
 
 
 def _error(fixed: Fixed, rows: FloatArray, expected: FloatArray) -> float:
@@ -261,4 +262,4 @@ def fraction_bits(most: float, limit: float) -> int:
 def _within(values: Any, table: Table) -> Integers:
     """The values as integers, clipped to the range of the table's type."""
     ends = np.iinfo(table.dtype)
-    return np.clip(np.asarray(values).astype(np.int64).ravel(), max(ends.min, -ends.max), ends.max)
+    return np.clip(np.ravel(values), max(ends.min, -ends.max), ends.max).astype(np.int64)
