@@ -63,6 +63,27 @@ def small(**options: Any) -> SparseLargeMarginClassifier:
     return SparseLargeMarginClassifier(**{"n_vectors": 6, "C": 10.0, "gamma": 1.0, "random_state": 0, **options})
 
 
+QUICK: dict[str, Any] = {"max_iter": 1, "random_state": 0}
+BY_DEFAULT = {
+    "classes": SparseLargeMarginClassifier(**QUICK),
+    "classes apart": SparseLargeMarginClassifier(vectors="per_class", **QUICK),
+    "values": slimsvm.SparseLargeMarginRegressor(**QUICK),
+    "one class": slimsvm.SparseOneClassSVM(**QUICK),
+    "drawn": slimsvm.ReducedSVC(random_state=0),
+    "reduced": slimsvm.ReducedSetClassifier(C=1e-3, solver="select"),  # every sample is a support vector
+}
+
+
+@pytest.mark.parametrize("name", BY_DEFAULT)
+def test_vectors_are_few_by_default(name: str) -> None:
+    """A tenth of few samples; at most 50 of many, or 10 for each class."""
+    rng = np.random.default_rng(0)
+    X, model = rng.normal(size=(900, 2)), clone(BY_DEFAULT[name])
+    for n, n_classes, expected in ((60, 2, 6), (900, 2, 50), (900, 8, 80)):
+        expected = min(expected, 50) if name in ("values", "one class") else expected
+        assert abs(model.fit(X[:n], np.arange(n) % n_classes).n_vectors_ - expected) <= (name == "reduced")
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("init", ["random", "kmeans", "reduced_set"])
 def test_few_vectors_do_nearly_as_well_as_all(moons: Any, loss: Any, init: Any) -> None:

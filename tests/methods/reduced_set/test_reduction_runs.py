@@ -224,5 +224,7 @@ def test_warnings_of_the_classifier_show_the_line_of_the_user() -> None:
 
 def test_the_classifier_refuses_a_list_of_sizes() -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
-    with pytest.raises(ValueError, match=r"^n_vectors of ReducedSetClassifier must be a whole number .* Got \[3, 5\]"):
+    with pytest.raises(
+        ValueError, match=r"^n_vectors of ReducedSetClassifier must be 'auto', a whole number .* Got \[3, 5\]"
+    ):
         ReducedSetClassifier([3, 5]).fit(X, X[:, 0] > 0)  # type: ignore[arg-type]
