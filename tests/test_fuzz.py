@@ -51,3 +51,21 @@ def test_planted_findings_are_counted_and_the_rest_is_read(tmp_path: Path) -> No
     assert "SIGSEGV" in found["crash"]
     assert "IndexError: planted" in found["foreign"]
     assert sum("again: python tools/fuzz.py --seed 0 --first 7 --count 1" in line for line in said) == 1
+
+
+EVERY = """
+import runpy, sys
+sys.argv = ["fuzz.py", "--what", "every", "--step", "{step}", "--jobs", "1"]
+runpy.run_path({path!r}, run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs fork and /proc")
+@pytest.mark.parametrize("step", [101, pytest.param(1, marks=pytest.mark.slow)])
+def test_truncations_and_bit_flips_of_data_files_are_read_or_refused(step: int, tmp_path: Path) -> None:
+    """Exit code 0 or 3 from `slimsvm predict` for NPY, CSR, CSC and Parquet, within the limits on memory and time."""
+    pytest.importorskip("pyarrow")
+    script = tmp_path / "every.py"
+    script.write_text(EVERY.format(path=str(FUZZ), step=step))
+    ended = run_script(script, [], {})
+    assert (ended.returncode, "0 crashes, 0 foreign exceptions, 0 hangs" in ended.stdout) == (0, True), ended

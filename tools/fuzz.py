@@ -3,6 +3,7 @@
     python tools/fuzz.py                        # ten minutes, all kinds of files
     python tools/fuzz.py --seed 7 --count 100000 --what models
     python tools/fuzz.py --seed 7 --first 1234 --count 1      # one file again
+    python tools/fuzz.py --what every           # every truncation and every bit flip of small data files
 
 File number i of a seed is always the same. Each is read in a child process: a model is loaded, asked for answers and
 saved again; data go through the commands `slimsvm predict` and `slimsvm evaluate`. Right outcomes are an answer, or the
@@ -90,6 +91,8 @@ class Kind:
 
 def file_number(seed: int, number: int, what: str) -> tuple[str, bytes]:
     """The name of the kind and the content of a file."""
+    if what == "every":
+        return damaged_file(number)
     names = kinds_of(what)
     name = names[number % len(names)]
     kind, rng = KINDS[name], np.random.default_rng([seed, number])
@@ -97,8 +100,26 @@ def file_number(seed: int, number: int, what: str) -> tuple[str, bytes]:
     return name, kind.mutate(honest[rng.integers(len(honest))], rng)
 
 
+def damaged_file(number: int) -> tuple[str, bytes]:
+    """One of the truncations and bit flips of the first file of each kind in EVERY."""
+    for name in EVERY:
+        data = KINDS[name].honest()[0]
+        if number < 9 * len(data):
+            place, way = divmod(number, 9)
+            return name, data[:place] if way == 8 else mutations.with_flipped_bit(data, place, way)
+        number -= 9 * len(data)
+    raise IndexError("there are fewer truncations and bit flips")
+
+
+def n_damaged() -> int:
+    """How many truncations and bit flips there are."""
+    return sum(9 * len(KINDS[name].honest()[0]) for name in EVERY)
+
+
 def kinds_of(what: str) -> list[str]:
     """The names of the kinds of a group, or of all."""
+    if what == "every":
+        return list(EVERY)
     return [name for name, kind in KINDS.items() if what in (kind.group, "all")]
 
 
@@ -307,6 +328,9 @@ KINDS = {
 }
 
 
+EVERY = ("npy", "csr", "csc", "parquet")
+
+
 # ---------------------------------------------------------------- the child
 
 
@@ -399,10 +423,10 @@ class Totals:
         self.slowest = max(self.slowest, shared[SLOWEST] / 1e6)
 
 
-def fuzz(seed: int, first: int, count: int | None, seconds: float, what: str, jobs: int) -> Totals:
-    """Read files in children, `jobs` at a time, until the time or the count is used up."""
+def fuzz(seed: int, first: int, count: int | None, seconds: float, what: str, jobs: int, step: int = 1) -> Totals:
+    """Read every `step`-th of `count` files in children, `jobs` at a time, until the time is used up."""
     totals, children, end = Totals(), {}, time.monotonic() + seconds
-    waiting: Iterator[range] = chunks(first, count)
+    waiting: Iterator[range] = chunks(first, count, step)
     again: list[range] = []
     for name in kinds_of(what):
         KINDS[name].honest()  # made once, before the children are forked
@@ -419,16 +443,16 @@ def fuzz(seed: int, first: int, count: int | None, seconds: float, what: str, jo
         child = children.pop(pid)
         ended(child, os.waitstatus_to_exitcode(status), seed, what)
         totals.add(child.shared)
-        rest = range(int(child.shared[PLACE]) + 1, child.numbers.stop)
+        rest = range(int(child.shared[PLACE]) + step, child.numbers.stop, step)
         if status and rest:
             again.append(rest)
 
 
-def chunks(first: int, count: int | None) -> Iterator[range]:
+def chunks(first: int, count: int | None, step: int) -> Iterator[range]:
     number = first
     while count is None or number < first + count:
-        stop = number + CHUNK if count is None else min(number + CHUNK, first + count)
-        yield range(number, stop)
+        stop = number + CHUNK * step
+        yield range(number, stop if count is None else min(stop, first + count), step)
         number = stop
 
 
@@ -468,11 +492,15 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="how many files at most (default: any number)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first file (default: 0)")
-    parser.add_argument("--what", choices=["all", "models", "data"], default="all")
+    parser.add_argument("--what", choices=["all", "models", "data", "every"], default="all")
+    parser.add_argument("--step", type=int, default=1, help="read every STEP-th file (default: 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     options = parser.parse_args()
     began = time.monotonic()
-    totals = fuzz(options.seed, options.first, options.count, options.seconds, options.what, options.jobs)
+    count = options.count
+    if options.what == "every":
+        count = n_damaged() - options.first if count is None else min(count, n_damaged() - options.first)
+    totals = fuzz(options.seed, options.first, count, options.seconds, options.what, options.jobs, options.step)
     counts = dict(zip(OUTCOMES, totals.counts.tolist(), strict=True))
     print(
         f"{options.what}, seed {options.seed}: {sum(counts.values()):,} files in {time.monotonic() - began:.0f} s, "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,14 +24,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as device:
             yield device
         return
+    nameless = _nameless(target.parent)
+    if nameless is None:
+        with _named(target) as file:
+            yield file
+        return
+    with nameless as file:
+        yield file
+        file.flush()
+        if target.exists():
+            os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+        os.fsync(file.fileno())
+        _give_name(file, target)
+
+
+@contextmanager
+def _named(target: Path) -> Iterator[BinaryIO]:
+    """A file beside the target, which replaces it at the end."""
     beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
-        with _nameless(target.parent) or beside.open("xb") as file:
+        with beside.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if not beside.exists():
-                _give_name(file, beside)
         if target.exists():
             shutil.copymode(target, beside)
         beside.replace(target)
@@ -49,13 +66,47 @@ def _nameless(folder: Path) -> BinaryIO | None:
         return None
 
 
-def _give_name(file: BinaryIO, path: Path) -> None:
-    """Put a nameless file into its folder. Only `linkat` does that, which Python calls if a folder is given."""
-    folder = os.open(path.parent, os.O_RDONLY)
+def _give_name(file: BinaryIO, target: Path) -> None:
+    """Put a complete nameless file at `target`. Only `linkat` does that, which Python calls if a folder is given.
+
+    It cannot replace a file, so a file that is there is replaced by way of a second name. That name is always the same:
+    if a process is killed between the two steps, the next one that writes the file removes what is left. A lock on the
+    folder keeps it to one process at a time; a process that finds the folder locked takes another name.
+    """
+    folder = os.open(target.parent, os.O_RDONLY)
+
+    def link(name: str) -> None:
+        source = f"/proc/self/fd/{file.fileno()}"
+        os.link(source, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+
     try:
-        os.link(f"/proc/self/fd/{file.fileno()}", path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+        if not target.exists():
+            with suppress(FileExistsError):
+                link(target.name)
+                return
+        mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if _locked(folder) else secrets.token_hex(9)
+        beside = f".{target.name[:40]}.{mark}.tmp"
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
+        link(beside)
+        try:
+            os.replace(beside, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(beside, dir_fd=folder)
+            raise
     finally:
         os.close(folder)
+
+
+def _locked(folder: int) -> bool:
+    """Whether this process now has the lock on an open folder; closing the folder gives it back."""
+    import fcntl  # not on Windows, which has no nameless files either
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:

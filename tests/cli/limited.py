@@ -1,6 +1,6 @@
 """Run commands one after the other, each in a fork with a limit on memory; what became of each is printed as JSON.
 
-    python limited.py '[["predict", "rows.npy", "model.slim"], …]'
+    python limited.py folder '[["predict", "rows.npy", "model.slim"], …]' '[… to run before, without limits …]'
 
 The limit is what the process takes before the command, 64 MiB, and 10 times the size of the files that it names.
 """
@@ -15,6 +15,8 @@ import resource
 import sys
 import warnings
 from pathlib import Path
+
+from threadpoolctl import threadpool_limits
 
 EXTRA, TIMES, SECONDS = 64 << 20, 10, 20
 
@@ -63,7 +65,9 @@ def in_a_fork(arguments: list[str]) -> tuple[int, str]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    commands, first = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+    threadpool_limits(1)
+    os.chdir(sys.argv[1])
+    commands, first = json.loads(sys.argv[2]), json.loads(sys.argv[3])
     for warm_up in first:
         ended(warm_up)  # imports are not counted
     for command in commands:

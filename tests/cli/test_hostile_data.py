@@ -6,11 +6,13 @@ import gzip
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,10 @@ from cli_files import COMMAND, ENVIRONMENT, table
 from scipy import sparse
 
 import slimsvm
+from oracles.scripts import run_script
 from slimsvm import storage
+from slimsvm._files import write_whole
 from slimsvm.answers import Classes
-from slimsvm.cli.errors import DataFailure
 from slimsvm.cli.readers import Wanted, gather, open_data
 from slimsvm.exceptions import FormatError
 from slimsvm.heads import LinearHead
@@ -38,8 +41,7 @@ ZEROS = bytes(1 << 20)
 
 def limited(folder: Path, commands: list[list[str]], warm_up: list[list[str]]) -> list[tuple[int, str]]:
     """Exit code and message of each command, under a memory limit."""
-    arguments = [sys.executable, str(HERE / "limited.py"), json.dumps(commands), json.dumps(warm_up)]
-    ended = subprocess.run(arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    ended = run_script(HERE / "limited.py", [str(folder), json.dumps(commands), json.dumps(warm_up)], {})
     assert ended.returncode == 0, ended.stderr
     return [(int(code), message) for code, message in map(json.loads, ended.stdout.splitlines())]
 
@@ -52,7 +54,7 @@ def npy_header(shape: tuple[int, ...], dtype: str = "<f8", fortran: bool = False
 
 def deflated(path: Path, **members: Iterator[bytes]) -> Path:
     """A compressed npz file whose members are written piece by piece."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, pieces in members.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 for piece in pieces:
@@ -79,9 +81,7 @@ def sparse_file(path: Path, format: str, shape: tuple[int, int], **parts: Any) -
 
 
 def endless_line(path: Path, unit: bytes) -> Path:
-    with gzip.open(path, "wb") as file:
-        for _ in range(100):
-            file.write(unit * ((1 << 20) // len(unit)))
+    path.write_bytes(100 * gzip.compress(unit * ((1 << 20) // len(unit))))  # parts of a gzip file may follow each other
     return path
 
 
@@ -95,9 +95,9 @@ def make_files(folder: Path) -> list[str]:
     (folder / "nothing.npy").write_bytes(npy_header((10**15, 2), "|S0"))
     (folder / "header.npy").write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 64)
     (folder / "code.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 117 + b"\n")
-    (folder / "packed.npy.gz").write_bytes(gzip.compress(npy_header((1 << 24, 2), fortran=True) + bytes(1 << 28)))
-    deflated(folder / "fortran.npz", X=zeros(npy_header((1 << 24, 2), fortran=True), 1 << 28))
-    deflated(folder / "wide.npz", X=zeros(npy_header((1, 1 << 25)), 1 << 28))
+    (folder / "packed.npy.gz").write_bytes(gzip.compress(npy_header((1 << 23, 2), fortran=True) + bytes(1 << 27), 1))
+    deflated(folder / "fortran.npz", X=zeros(npy_header((1 << 23, 2), fortran=True), 1 << 27))
+    deflated(folder / "wide.npz", X=zeros(npy_header((1, 1 << 24)), 1 << 27))
     deflated(folder / "claim.npz", X=zeros(npy_header((10**12, 2)), 0))
     for format in ("csr", "csc"):
         good = [0, 1] + [1] * (2 if format == "csr" else 1)
@@ -115,11 +115,17 @@ def make_files(folder: Path) -> list[str]:
     sparse_file(folder / "coo_rows.npz", "coo", (2 * FAR, 2), row=[0], col=[0], data=one)
     sparse_file(folder / "coo_far.npz", "coo", (3, 2), row=[FAR], col=[0], data=one)
     sparse_file(folder / "strange.npz", "xyz", (3, 2), row=[0], col=[0], data=one)
+    for name, letters in {
+        "bytes": np.array(b"cs\xe3"),
+        "points": np.array([1 << 30], "<u4").view("<U1")[0:1].reshape(()),
+    }.items():
+        deflated(folder / f"format_{name}.npz", format=array(letters), shape=array((3, 2)), data=array(one))
+    (folder / "quotes.csv.gz").write_bytes(gzip.compress(b'""\n'))
     deflated(
         folder / "sparse_bomb.npz",
         format=array(b"coo"),
         shape=array((3, 2)),
-        row=zeros(npy_header((1 << 25,), "<i8"), 1 << 28),
+        row=zeros(npy_header((1 << 24,), "<i8"), 1 << 27),
         col=array([0]),
         data=array(one),
     )
@@ -162,41 +168,6 @@ def test_sparse_files_of_every_format_are_read(tmp_path: Path, format: str) -> N
     rows, y = gather(open_data(str(tmp_path / "rows.npz"), Wanted(n_features=4)))
     assert y is None
     np.testing.assert_array_equal(rows.toarray() if sparse.issparse(rows) else rows, X)
-
-
-def parquet(path: Path, X: Any) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"a": X[:, 0], "b": X[:, 1]}), path)
-
-
-WRITERS: dict[str, Callable[[Path, Any], Any]] = {
-    "npy": lambda path, X: np.save(path, X),
-    "npz": lambda path, X: np.savez_compressed(path, X=X),
-    "csr.npz": lambda path, X: sparse.save_npz(path, sparse.csr_array(X)),
-    "csc.npz": lambda path, X: sparse.save_npz(path, sparse.csc_array(X), compressed=False),
-    "parquet": parquet,
-}
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str) -> None:
-    """Truncations, and a flipped bit in each byte: rows, or a sentence, and no other error."""
-    path = tmp_path / f"rows.{kind}"
-    WRITERS[kind](path, np.arange(6.0).reshape(3, 2))
-    data, rng = path.read_bytes(), np.random.default_rng(0)
-    damaged = [data[:n] for n in range(0, len(data), 1 + len(data) // 200)]
-    for place in range(0, len(data), 1 + len(data) // 400):
-        flipped = bytearray(data)
-        flipped[place] ^= 1 << int(rng.integers(8))
-        damaged.append(bytes(flipped))
-    n_refused = 0
-    for content in damaged:
-        path.write_bytes(content)
-        try:
-            gather(open_data(str(path), Wanted(n_features=2)))
-        except DataFailure:
-            n_refused += 1
-    assert n_refused > len(damaged) // 3
 
 
 @pytest.mark.parametrize(
@@ -292,18 +263,78 @@ def test_labels_cannot_control_the_terminal(command: Any, tmp_path: Path, bad: s
     assert set(answers) == {"good", bad}
 
 
+WRITING = [
+    ["predict", "moons.txt", "moons.slim", "out"],
+    ["train", "moons.txt", "out", "--method", "svc"],
+    ["compress", "moons.slim", "out", "--n-vectors", "2"],
+    ["export", "moons.slim", "libsvm", "out"],
+    ["export", "moons.slim", "c", "out"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRITING, ids=" ".join)
+def test_a_file_that_does_not_fit_ends_with_the_code_of_output(
+    moons_files: Any, command: Any, tmp_path: Path, arguments: list[str]
+) -> None:
+    """A limit on the size of files is met like a full disk: what was there stays, and nothing is left beside it."""
+    (tmp_path / "out").write_bytes(b"old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+    try:
+        ended = command(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (ended.code, "file too large" in ended.err) == (6, True), ended
+    assert (tmp_path / "out").read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
 KILLED = """
-import os, sys, time
+import os, sys
 from slimsvm._files import whole_file
+if sys.argv[2] == "named":
+    os.replace = lambda *args, **kwargs: os.kill(os.getpid(), 9)
 with whole_file(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
-    os.kill(os.getpid(), 9)
+    if sys.argv[2] == "written":
+        os.kill(os.getpid(), 9)
 """
 
 
-def test_a_killed_write_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", ["written", "named"])
+def test_a_killed_write_leaves_nothing_incomplete(tmp_path: Path, moment: str) -> None:
+    """A complete file under a second name, if the kill comes before it replaces the old one, goes at the next write."""
     (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "script.py").write_text(KILLED)
     for name in ("old", "new"):
-        subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / name)], env=ENVIRONMENT, check=False)
-    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("old", b"old")]
+        run_script(tmp_path / "script.py", [str(tmp_path / name), moment], {})
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".py"}
+    assert contents.pop("old") == b"old"
+    assert sorted(contents.values()) == ([] if moment == "written" else [b"half", b"half"])
+    assert moment == "written" or contents.pop("new") == b"half"  # it replaces nothing, so it has its name at once
+    write_whole(tmp_path / "old", b"next")
+    assert {path.name for path in tmp_path.iterdir()} - {"new", "script.py"} == {"old"}
+    assert (tmp_path / "old").read_bytes() == b"next"
+
+
+def test_writers_of_one_file_leave_one_of_their_contents(tmp_path: Path) -> None:
+    contents = [bytes([65 + i]) * 5000 for i in range(4)]
+    (tmp_path / "file").write_bytes(contents[0])
+
+    def work(content: bytes) -> None:
+        for _ in range(20):
+            write_whole(tmp_path / "file", content)
+            assert (tmp_path / "file").read_bytes() in contents
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, contents))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=r"directory|exists"):
+        write_whole(tmp_path / "folder", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -36,10 +36,14 @@ def flipped(data: bytes, rng: np.random.Generator) -> bytes:
     """The file cut off, or with one to three bits flipped."""
     if rng.integers(8) == 0 or not data:
         return data[: int(rng.integers(len(data) + 1))]
-    changed = bytearray(data)
     for _ in range(rng.integers(1, 4)):
-        changed[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
-    return bytes(changed)
+        data = with_flipped_bit(data, int(rng.integers(len(data))), int(rng.integers(8)))
+    return data
+
+
+def with_flipped_bit(data: bytes, place: int, bit: int) -> bytes:
+    """The file with one bit flipped."""
+    return data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
 
 
 def mutated_content(data: bytes, rng: np.random.Generator) -> bytes:

@@ -94,7 +94,7 @@ class SparseSource(Source):
     def _described(self, archive: zipfile.ZipFile) -> tuple[str, tuple[int, int]]:
         """The format and shape of the matrix."""
         kind, shape = self._whole(archive, "format"), self._whole(archive, "shape")
-        format = str(kind.astype(str)[()]) if kind.dtype.kind in "SU" and kind.ndim == 0 else ""
+        format = str(_text(kind, self.name)[()]) if kind.dtype.kind in "SU" and kind.ndim == 0 else ""
         if format not in PARTS or format == "lil":
             raise DataFailure(f"{self.name} is damaged: the format of its sparse matrix is {format!r:.60}.")
         if shape.dtype.kind not in "iu" or shape.shape != (2,):
@@ -296,9 +296,16 @@ def _numbers(rows: NDArray[Any], source: str) -> NDArray[Any]:
 def _labels(y: NDArray[Any], source: str) -> NDArray[Any]:
     if y.dtype.kind not in TARGET_KINDS:
         raise DataFailure(f"{source}: targets must be numbers or text. Got {y.dtype}.")
-    if y.dtype.kind == "U" and (y.view(np.dtype(np.uint32).newbyteorder(y.dtype.byteorder)) > LAST_CODE_POINT).any():
-        raise DataFailure(f"{source} is damaged: a target is not Unicode text.")
+    return _text(y, source) if y.dtype.kind in "US" else y
+
+
+def _text(values: NDArray[Any], source: str) -> NDArray[Any]:
+    """Text or bytes as text; refused if they are not Unicode code points or not ASCII."""
+    if values.dtype.kind == "U":
+        codes = np.frombuffer(values.tobytes(), np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
+        if (codes > LAST_CODE_POINT).any():
+            raise DataFailure(f"{source} is damaged: it has text that is not Unicode.")
     try:
-        return y.astype(str) if y.dtype.kind in "US" else y
+        return values.astype(str)
     except UnicodeError:
-        raise DataFailure(f"{source}: targets that are bytes must be ASCII. Write them as text.") from None
+        raise DataFailure(f"{source}: text that is stored as bytes must be ASCII. Write it as text.") from None

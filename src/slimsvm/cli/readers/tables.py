@@ -37,7 +37,9 @@ class TableSource(Source):
             raise DataFailure(f"{self.name} is empty.")
         self._delimiter = delimiter or _delimiter(self._first)
         records = self._records([self._first], 0)
-        (end, first), (_, second) = next(records), next(records, (0, []))
+        (end, first), (_, second) = next(records, (0, [])), next(records, (0, []))
+        if not first:  # nothing but empty fields in quotes
+            raise DataFailure(f"{self.name} is empty.")
         has_header = self._is_header(first, second)
         header = tuple(name.strip() for name in first) if has_header else None
         self._line = end if has_header else 0
