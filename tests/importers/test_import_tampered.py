@@ -127,6 +127,28 @@ def test_counts(counts: Any) -> None:
         import_model(model)
 
 
+@pytest.mark.parametrize("kind", ["three-class SVC", "sparse SVC", "three-class NuSVC"])
+def test_counts_moved_between_classes(kind: str) -> None:
+    whole = NuSVC(nu=0.5).fit(X, Y3) if kind == "three-class NuSVC" else MODELS[kind]()
+    expected, n_changed = whole.decision_function(X), 0
+    for move in ([-1, 1, 0], [0, 1, -1], [3, -2, -1], [-1, 2, -1], [-1, 0, 1]):
+        model = copy.deepcopy(whole)
+        model._n_support = model._n_support + np.array(move, dtype=np.int32)
+        if np.allclose(model.decision_function(X), expected):
+            import_model(model)  # the vectors between the classes have no other coefficient than that of the pair
+            continue
+        n_changed += 1
+        with pytest.raises(ValueError, match=r"n_support_ of \w*SVC does not fit dual_coef_.*sum to .* and not to zero"):
+            import_model(model)
+    assert n_changed > 2
+
+
+def test_weighted_and_unfinished_fits_are_balanced() -> None:
+    weights = RNG.random(40)
+    for model in (SVC(C=100.0, class_weight="balanced"), SVC(kernel="poly", C=1e4), SVC(C=1e3, tol=1e-9)):
+        import_model(model.fit(X, Y3, sample_weight=weights))
+
+
 def test_counts_of_values_and_outliers() -> None:
     for model in (MODELS["SVR"](), MODELS["OneClassSVM"]()):
         model._n_support = model._n_support + 1

@@ -30,6 +30,7 @@ def import_classifier(model: Any, request: ImportRequest) -> Imported:
     coef = _agreed(model, "dual_coef_", (k - 1, m), turned=k == 2).T
     intercept = _agreed(model, "intercept_", (k * (k - 1) // 2,), turned=k == 2)
     blocks = _blocks(model, k, m)
+    _require_balance(model, coef, blocks)
     head: Head = LinearHead(coef, intercept) if k == 2 else PairwiseHead(coef, intercept, blocks)
     shape, break_ties = checks.attribute(model, "decision_function_shape"), checks.attribute(model, "break_ties")
     answer = Classes(labels, (), shape, bool(break_ties))
@@ -100,6 +101,31 @@ def _blocks(model: Any, k: int, m: int) -> tuple[int, ...]:
             f"Got {counts!r:.80}. {checks.REMEDY}"
         )
     return tuple(counts.tolist())
+
+
+def _require_balance(model: Any, coef: FloatArray, blocks: tuple[int, ...]) -> None:
+    """Refuse counts of support vectors under which the coefficients (m, k − 1) are not those of LIBSVM's problems.
+
+    Every pair of classes is a problem with Σ y α = 0: column j − 1 of class i and column i of class j sum to zero.
+    A vector counted in the neighbouring class changes such a sum by its coefficient, and changes no answer if it has
+    none. Two classes share one column, so their counts change no answer. `to_sklearn` sets coefficients that LIBSVM
+    did not find, and sets `n_iter_` to zero.
+    """
+    iterations = getattr(model, "n_iter_", 1)
+    if len(blocks) == 2 or not np.any(iterations):
+        return
+    ends = np.concatenate([[0], np.cumsum(blocks)])
+    classes = [coef[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    rounding = np.finfo(coef.dtype if coef.dtype.kind == "f" else np.float64).eps ** (1 / 3)
+    for j, second in enumerate(classes):
+        for i, first in enumerate(classes[:j]):
+            both = np.concatenate([first[:, j - 1], second[:, i]])
+            if abs(both.sum()) > rounding * np.abs(both).sum():
+                raise ValueError(
+                    f"n_support_ of {name_of(model)} does not fit dual_coef_: with {list(blocks)} support vectors per "
+                    f"class, the coefficients of classes {i} and {j} sum to {both.sum():.3g} and not to zero. "
+                    f"{checks.REMEDY}"
+                )
 
 
 def _calibration(model: Any, k: int) -> Calibration | None:
