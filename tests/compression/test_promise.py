@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
@@ -218,6 +218,58 @@ def test_latency() -> None:
     assert 0 < fast.report_.latency_us < 1e6
     with pytest.raises(PromiseError, match="max_latency_us"):
         compress(PARENT, X, Y, max_latency_us=1e-3, random_state=0)
+
+
+class Clock:
+    """Stands in for the clock: an answer takes 2 µs and 0.05 µs per vector, and every second one twice as long."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, slower: float = 1.0) -> None:
+        self.asked: list[Any] = []
+        self.slower = slower  # the machines that are returned, than their stand-ins
+        monkeypatch.setattr("slimsvm.compression.costs.microseconds_alone", self.microseconds)
+
+    def microseconds(self, ask: Any, rows: Any) -> float:
+        ask(rows[:1])
+        self.asked.append(ask.__self__)
+        model = self.asked[-1][-1] if isinstance(self.asked[-1], Pipeline) else self.asked[-1]
+        coef = model.machine_.head.coef
+        slower = 1.0 if (coef == 1.0).all() else self.slower
+        return float(slower * (2.0 + 0.05 * len(coef)) * (1 + len(self.asked) % 2))
+
+
+def test_slow_moments_do_not_change_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    small = compress(PARENT, X, Y, max_latency_us=5.0, method="reduced_set", random_state=0)
+    assert 58 <= small.n_vectors_ <= 60
+    assert small.report_.latency_us <= 5.0
+
+
+def test_a_machine_that_is_slower_than_expected_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch, slower=1.03)
+    small = compress(PARENT, X, Y, max_latency_us=5.0, method="reduced_set", random_state=0)
+    assert 53 <= small.n_vectors_ <= 57
+    assert small.report_.latency_us <= 5.0
+    judged = {"max_loss": 0.2, "validation": (X_TEST[:200], Y_TEST[:200]), "method": "reduced_set"}
+    small = compress(PARENT, X, Y, max_latency_us=2.15, **judged, random_state=0)
+    assert small.report_.latency_us <= 2.15
+    assert small.report_.estimate is not None
+
+
+@pytest.mark.parametrize("data", [{"X": X, "y": Y}, {}], ids=["data", "none"])
+def test_latency_counts_the_steps_of_a_pipeline(monkeypatch: pytest.MonkeyPatch, data: dict[str, Any]) -> None:
+    clock = Clock(monkeypatch)
+    pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, Y)
+    compress(pipeline, **data, max_latency_us=5.0, method="reduced_set", random_state=0)
+    assert clock.asked
+    assert all(isinstance(one, Pipeline) for one in clock.asked)
+
+
+def test_latency_of_steps_without_data_to_time_them_on() -> None:
+    step = FunctionTransformer()
+    pipeline = make_pipeline(step, SVC()).fit(X, Y)
+    del step.n_features_in_
+    with pytest.raises(ValueError, match=r"'functiontransformer' needs data to be timed on\. Pass X\."):
+        compress(pipeline, max_latency_us=5.0)
 
 
 def test_where_nothing_smaller_serves_the_parent_comes_back() -> None:

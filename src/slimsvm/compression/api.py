@@ -81,9 +81,8 @@ def compress(
     max_bytes : int, default=None
         The largest size of the C export's tables in float32.
     max_latency_us : float, default=None
-        The largest time for one `predict` of one sample, in microseconds, as measured on this computer, not counting
-        the steps of a Pipeline before the SVM. This is the only limit whose result depends on the clock. It may add
-        early exit.
+        The largest time for one `predict` of one row of X, in microseconds, as measured on this computer with all
+        steps of a Pipeline. This is the only limit whose result depends on the clock. It may add early exit.
     n_vectors : int, float or sequence of these, default=None
         Number of vectors, or the share of the model's distinct support vectors. A sequence gives a list of models.
         Together with a budget: the largest number of vectors.

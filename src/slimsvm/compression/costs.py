@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from slimsvm._record import FloatArray
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.promise import Promise
+from slimsvm.compression.request import Request
 from slimsvm.compression.timing import microseconds_alone
-from slimsvm.estimator import wrap
 from slimsvm.formats.c import table_bytes
 from slimsvm.heads import LinearHead, PairsHead
-from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
-ROWS = 100  # of the data that latency is measured on
+TRIES = 3  # measurements before a machine counts as too slow: other programs only make it slower
 
 
-def latency_us(machine: KernelMachine, problem: Problem) -> float:
-    """Microseconds of `predict` for a single sample: the mean over rows, of the fastest of several runs each."""
-    slim = wrap(replace(machine, feature_names=None), n_jobs=1)
-    return microseconds_alone(slim.predict, _rows(problem))
+class Latency:
+    """Microseconds of one `predict` of one row by the estimator that is returned, with all steps of a Pipeline.
+
+    Rows are those of the user's data, in the form in which they were given.
+    """
+
+    def __init__(self, problem: Problem, request: Request) -> None:
+        self._problem, self._request = problem, request
+
+    @cached_property
+    def _rows(self) -> Any:
+        X, validation = self._request.X, self._request.validation
+        given = validation[0] if X is None and validation is not None else X
+        return _zeros(self._problem) if given is None else given
+
+    def us(self, machine: KernelMachine, limit: float) -> float:
+        """The mean over some rows. If it is above the limit it is measured again, and the shortest time counts."""
+        ask = self._problem.estimator(machine, self._request.n_jobs).predict
+        fastest = np.inf
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about names of features: the user has seen it
+            for _ in range(TRIES):
+                fastest = min(fastest, microseconds_alone(ask, self._rows))
+                if fastest <= limit:
+                    break
+        return float(fastest)
 
 
-def largest_size(problem: Problem, promise: Promise, pairs: bool) -> int:
+def _zeros(problem: Problem) -> Any:
+    """A row of zeros for a model that came without data."""
+    steps = problem.imported.steps
+    width = getattr(steps[0][1], "n_features_in_", None) if steps else problem.machine.n_features
+    if width is None:
+        raise ValueError(
+            f"max_latency_us of compress counts all steps of the Pipeline, and {steps[0][0]!r} needs data to be timed "
+            f"on. Pass X."
+        )
+    return np.zeros((1, int(width)))
+
+
+def largest_size(problem: Problem, promise: Promise, pairs: bool, latency: Latency) -> int:
     """The most vectors within the limits on their number, bytes and latency."""
     most = problem.n_vectors if promise.n_vectors is None else min(promise.n_vectors, problem.n_vectors)
     if promise.max_bytes is not None:
@@ -34,7 +69,7 @@ def largest_size(problem: Problem, promise: Promise, pairs: bool) -> int:
         most = _largest(most, lambda m: table_bytes(stand_in(problem, m, pairs)) <= limit)
     if promise.max_latency_us is not None:
         slowest = promise.max_latency_us
-        most = _largest(most, lambda m: latency_us(stand_in(problem, m, pairs), problem) <= slowest)
+        most = _largest(most, lambda m: latency.us(stand_in(problem, m, pairs), slowest) <= slowest)
     return most
 
 
@@ -58,10 +93,3 @@ def stand_in(problem: Problem, m: int, pairs: bool) -> KernelMachine:
     head = PairsHead(coef, offset) if pairs else LinearHead(coef, offset)
     answer = parent.answer
     return replace(parent, points=parent.points[rows], head=head, answer=answer, gammas=None, calibration=None)
-
-
-def _rows(problem: Problem) -> FloatArray:
-    """Some rows of the data, or a row of zeros without data."""
-    if problem.samples is None:
-        return np.zeros((1, problem.machine.n_features))
-    return np.ascontiguousarray(dense(problem.samples.X[:ROWS]), dtype=np.float64)

@@ -35,7 +35,7 @@ class Promise:
         check_number(self.max_loss, "max_loss", whose, least=0, optional=True)
         check_number(self.max_disagreement, "max_disagreement", whose, least=0, below=1, optional=True)
         check_number(self.max_bytes, "max_bytes", whose, least=1, optional=True)
-        check_number(self.max_latency_us, "max_latency_us", whose, least=0, optional=True)
+        check_number(self.max_latency_us, "max_latency_us", whose, above=0, optional=True)
         check_number(self.confidence, "confidence", whose, least=0.5, below=1, optional=True)
         if self.confidence is not None and not self.limits:
             raise ValueError(f"confidence of {whose} goes with max_loss or max_disagreement. Pass one of them.")

@@ -23,7 +23,7 @@ from slimsvm.compression.candidates.cache import (
 from slimsvm.compression.choose_C import CostChooser
 from slimsvm.compression.choose_method import MethodChoice, choose_method, trial_sizes
 from slimsvm.compression.choose_size import SizeChoice, SizeSearch, size_ladder
-from slimsvm.compression.costs import largest_size, latency_us
+from slimsvm.compression.costs import Latency, largest_size
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.validation.assess import Validation
@@ -45,6 +45,7 @@ from slimsvm.methods.common.deadline import Deadline
 from slimsvm.methods.common.progress import Progress
 from slimsvm.report import Report
 
+SHRINK = 1 / 32  # of the vectors that go at a time if a machine is slower than its stand-in
 POOR = 10  # times fewer vectors than the parent: below this compression, other methods are tried at the size found
 
 
@@ -66,6 +67,7 @@ class Search:
         self._details = Progress(request.whose, request.verbose - 1)  # of each candidate: only with verbose=2
         self.scorer = resolve_scoring(request.scoring, problem.task, request.whose)
         self.deadline = Deadline(request.max_time)
+        self._latency = Latency(problem, request)
         self.free = work.free(problem, searched=bool(self.promise.limits))
         self._costs = CostChooser(self.scorer) if self._chooses_C else None
         self.candidates = self._candidates_of(problem, FOLDS)
@@ -152,7 +154,7 @@ class Search:
         n = self.problem.n_vectors
         most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
         method = choose_method(self, trial_sizes(n, size_ladder(most)))
-        most = largest_size(self.problem, self.promise, self._pairs(method.method))
+        most = largest_size(self.problem, self.promise, self._pairs(method.method), self._latency)
         if most < CANDIDATES[method.method].fewest:
             self._refuse_costs(method)
         if not self.promise.limits:
@@ -304,21 +306,47 @@ class Search:
         return self._within_latency(made, choice)
 
     def _within_latency(self, made: Compressed, choice: MethodChoice) -> Compressed:
-        """The same machine, or with early exit if only that is fast enough and as good."""
+        """The same machine, or a smaller one or one with early exit, if only that is fast enough and as good."""
         limit, report = self.promise.max_latency_us, made.report
         assert report is not None
         if self.promise.max_bytes is not None and (report.n_bytes or 0) > self.promise.max_bytes:
             self._refuse_loss(made, report.n_vectors)
-        if limit is None or (report.latency_us or 0.0) <= limit:
-            return made
+        nearest, m = made, report.n_vectors
+        while not self._is_fast(nearest):
+            m -= max(1, int(SHRINK * m))
+            smaller = self._of_fewer(choice, m) if m >= CANDIDATES[choice.method].fewest else None
+            if smaller is None:
+                break
+            nearest = smaller
+        if self._is_fast(nearest):
+            return nearest
         staged = self._with_early_exit(made, choice)
-        if staged is not None and staged.report is not None and (staged.report.latency_us or 0.0) <= limit:
+        if staged is not None and self._is_fast(staged):
             return staged
+        assert nearest.report is not None
         raise PromiseError(
             f"max_latency_us={limit:g} of {self.request.whose} cannot be kept: the nearest machine has "
-            f"{report.n_vectors} vectors and takes {report.latency_us:.3g} µs. `best` of this error is that machine.",
-            made,
+            f"{nearest.report.n_vectors} vectors and takes {nearest.report.latency_us:.3g} µs. `best` of this error is "
+            f"that machine.",
+            nearest,
         )
+
+    def _is_fast(self, made: Compressed) -> bool:
+        """Whether a machine keeps to the limit on its time."""
+        limit, report = self.promise.max_latency_us, made.report
+        return limit is None or report is None or (report.latency_us or 0.0) <= limit
+
+    def _of_fewer(self, choice: MethodChoice, m: int) -> Compressed | None:
+        """The machine of a smaller size than the one found, if it keeps to the limits on losses."""
+        size = self._assessed(choice.method, m)
+        if self.promise.limits and not (size is not None and self._keeps(choice.method, m)):
+            return None
+        return self._compressed(self._final(choice.method, m), choice, size, m)
+
+    def _keeps(self, method: str, m: int) -> bool:
+        """Whether the machines of a method and size keep to the limits on losses."""
+        assert self.validation is not None
+        return self.promise.kept([self.validation.assess(method, m)])[0]
 
     def _with_early_exit(self, made: Compressed, choice: MethodChoice) -> Compressed | None:
         """The machine with early exit, if it keeps to the limits on losses."""
@@ -339,6 +367,7 @@ class Search:
     def _compressed(self, machine: KernelMachine, method: MethodChoice, size: SizeChoice | None, m: int) -> Compressed:
         """The machine with its report and history."""
         promise, self.last = self.promise, machine
+        limit = promise.max_latency_us
         lost = None if size is None else size.loss
         costs = self._costs if m < self.problem.n_vectors else None
         report = Report(
@@ -357,7 +386,7 @@ class Search:
             held_out=self._held_out(),
             tried=self._tried(method.assessments),
             n_bytes=None if promise.max_bytes is None else table_bytes(machine),
-            latency_us=None if promise.max_latency_us is None else latency_us(machine, self.problem),
+            latency_us=None if limit is None else self._latency.us(machine, limit),
         )
         return Compressed(machine, self.candidates.history(method.method, m), report)
 
