@@ -34,6 +34,29 @@ def names_of(function: Any) -> list[str]:
 # ---------------------------------------------------------------- parameters
 
 
+@pytest.mark.parametrize(
+    ("scoring", "max_loss", "most"),
+    [(None, 5, 1), ("accuracy", 1.0, 1), ("f1_macro", 2.0, 1), ("roc_auc_ovr", 1, 1), ("matthews_corrcoef", 3.0, 2)],
+)
+def test_a_loss_that_the_score_cannot_have(scoring: str | None, max_loss: float, most: float) -> None:
+    name = scoring or "accuracy"
+    with pytest.raises(
+        ValueError,
+        match=rf"max_loss of compress is in units of the score, and {name} can lose at most {most}: pass 0.05 for five "
+        rf"points. Got {max_loss:g}\.",
+    ):
+        compress(PARENT, X, Y, max_loss=max_loss, scoring=scoring)
+
+
+def test_a_score_without_a_worst_value_may_lose_any_number() -> None:
+    values = SVR().fit(X, 100 * X[:, 0])
+    for scoring in ("neg_mean_squared_error", "r2", lambda model, X, y: -float(np.mean((model.predict(X) - y) ** 2))):
+        small = compress(
+            values, X, 100 * X[:, 0], max_loss=1e5, scoring=scoring, cv=2, method="selection", random_state=0
+        )
+        assert small.n_vectors_ <= 2
+
+
 def test_compress_has_21_parameters() -> None:
     parameters = inspect.signature(compress).parameters
     assert len(parameters) == 21

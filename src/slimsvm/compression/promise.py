@@ -40,6 +40,14 @@ class Promise:
         if self.confidence is not None and not self.limits:
             raise ValueError(f"confidence of {whose} goes with max_loss or max_disagreement. Pass one of them.")
 
+    def check_unit(self, most: float, scoring: str, whose: str) -> None:
+        """Refuse a loss that a score cannot have: it can lose at most `most`, from its best value to its worst."""
+        if self.max_loss is not None and self.max_loss >= most:
+            raise ValueError(
+                f"max_loss of {whose} is in units of the score, and {scoring} can lose at most {most:g}: pass 0.05 for "
+                f"five points. Got {self.max_loss:g}."
+            )
+
     @property
     def limits(self) -> dict[str, float]:
         """The limited losses, each with its limit."""

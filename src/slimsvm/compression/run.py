@@ -16,7 +16,7 @@ from slimsvm.compression.direct import mirrored, reduced, unchanged
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.search import Compressed, Search
-from slimsvm.compression.validation.scoring import resolve_scoring
+from slimsvm.compression.validation.scoring import largest_loss, resolve_scoring, scoring_name
 from slimsvm.exceptions import PromiseError
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.interrupt import keeping_best
@@ -43,7 +43,11 @@ class Run:
             request = replace(request, promise=replace(request.promise, n_vectors=self._sizes[0]))
         self.request = request
         self._kind = calibration_kind(request, self.problem)
-        resolve_scoring(request.scoring, self.problem.task, request.whose)  # refused here even if nothing is scored
+        task = self.problem.task
+        resolve_scoring(request.scoring, task, request.whose)  # refused here even if nothing is scored
+        if request.scoring is None or isinstance(request.scoring, str):
+            name = scoring_name(request.scoring, task)
+            request.promise.check_unit(largest_loss(name), name, request.whose)
 
     def estimators(self) -> list[Any]:
         """The estimator that keeps the promise, or one for each size asked for."""

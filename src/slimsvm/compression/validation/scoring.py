@@ -17,6 +17,8 @@ from slimsvm.estimator import wrap
 from slimsvm.machine import KernelMachine
 
 Scorer = Callable[..., float]
+UNIT = ("accuracy", "balanced_accuracy", "roc_auc", "f1", "precision", "recall", "jaccard", "average_precision")
+BOUNDED = dict.fromkeys((*UNIT, "top_k_accuracy"), 1.0) | {"matthews_corrcoef": 2.0}  # by the start of the name
 
 
 def resolve_scoring(scoring: Any, task: Task, whose: str) -> Scorer | None:
@@ -39,6 +41,14 @@ def scoring_name(scoring: Any, task: Task) -> str:
     if scoring is None:
         return task.scoring
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
+
+
+def largest_loss(scoring: str) -> float:
+    """The difference of the best and the worst value of a score by its name; infinity if it is not known to be bounded.
+
+    R² and the scores that are errors ("neg_...") have no worst value, and a scorer of the user may have any.
+    """
+    return next((most for start, most in BOUNDED.items() if scoring.startswith(start)), np.inf)
 
 
 def score_rows(model: CachedAnswers, part: Comparison, rows: NDArray[np.intp], scorer: Scorer) -> float:
