@@ -15,6 +15,7 @@ import numpy as np
 import slimsvm
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.compression.estimator import CompressedClassifier, CompressedOutlierDetector, CompressedRegressor
+from slimsvm.compression.prefit_pipeline import PrefitPipeline
 from slimsvm.estimator import SLIM, MachineEstimator
 from slimsvm.formats.onnx import label_table, make_graph
 from slimsvm.formats.onnx.graph import OPSET
@@ -50,6 +51,24 @@ def register_skl2onnx() -> None:
         skl2onnx.update_registered_converter(
             cls, f"Slimsvm{cls.__name__}", _set_types, _convert, parser=_parse_inner, options=OPTIONS
         )
+    _register_pipeline()
+
+
+def _register_pipeline() -> None:
+    """Register the Pipeline that `compress` returns, with the functions of any Pipeline."""
+    import skl2onnx
+    from skl2onnx._parse import _parse_sklearn_pipeline
+    from skl2onnx.operator_converters.pipelines import convert_pipeline
+    from skl2onnx.shape_calculators.pipelines import pipeline_shape_calculator
+
+    skl2onnx.update_registered_converter(
+        PrefitPipeline,
+        "SlimsvmPipeline",
+        pipeline_shape_calculator,
+        convert_pipeline,
+        parser=_parse_sklearn_pipeline,
+        options=OPTIONS,
+    )
 
 
 def _parse_classifier(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:

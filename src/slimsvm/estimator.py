@@ -12,7 +12,6 @@ scikit-learn's error message.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -26,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slimsvm import storage
 from slimsvm._record import FloatArray
 from slimsvm._unwrap import compressed_model
+from slimsvm._warn import warn_user
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.evaluation import FLOAT32, FLOAT64, Precision
 from slimsvm.html_summary import html_summary
@@ -182,12 +182,7 @@ class Prefit(MachineEstimator):
 
     def fit(self: E, X: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> E:
         """Return the estimator unchanged, with a warning that the machine is already trained."""
-        warnings.warn(
-            f"{type(self).__name__} is already trained: fit changes nothing, and cross-validation scores it on data "
-            f"that it may have been trained on. To train and compress in one fit, use slimsvm.{self.trains}.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_that_it_is_trained(type(self).__name__, self.trains)
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -220,6 +215,14 @@ class SlimOutlierDetector(Prefit, MachineOutlierDetector):
 
     answer = Inlier
     trains = "CompressedOutlierDetector"
+
+
+def warn_that_it_is_trained(what: str, trains: str) -> None:
+    """Warn that `fit` changes nothing, and name the estimator that trains."""
+    warn_user(
+        f"{what} is already trained: fit changes nothing, and cross-validation scores it on data that it may have been "
+        f"trained on. To train and compress in one fit, use slimsvm.{trains}."
+    )
 
 
 SLIM: dict[type[Answer], type[Prefit]] = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -68,6 +70,27 @@ def test_a_pipeline_comes_back_as_one() -> None:
     folded = compress(model, fuse=True)
     assert [name for name, _ in folded.steps] == ["normalizer", "svc"]
     np.testing.assert_allclose(folded.decision_function(X), model.decision_function(X), atol=1e-9)
+
+
+def test_fit_and_clone_leave_a_compressed_pipeline_as_it_is() -> None:
+    slim = compress(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
+    expected, mean = slim.decision_function(X), slim[0].mean_.copy()
+    with pytest.warns(
+        UserWarning, match=r"This Pipeline is already trained: fit changes nothing.*CompressedClassifier"
+    ):
+        assert slim.fit(10 * X + 3, Y) is slim
+    with pytest.warns(UserWarning, match="already trained"):
+        slim.fit_predict(10 * X + 3, Y)
+    np.testing.assert_array_equal(slim[0].mean_, mean)
+    copied = clone(slim)
+    with pytest.warns(UserWarning, match="already trained"):
+        copied.fit(10 * X + 3, Y)
+    for one in (slim, copied, pickle.loads(pickle.dumps(slim))):
+        np.testing.assert_array_equal(one.decision_function(X), expected)
+    assert slim.set_params(svc__n_jobs=2)[-1].n_jobs == 2
+    with pytest.warns(UserWarning, match="already trained"):
+        slim[:-1].fit(10 * X)
+    np.testing.assert_array_equal(slim[:-1].transform(X), slim[0].transform(X))
 
 
 def test_a_pipeline_that_folds_away() -> None:

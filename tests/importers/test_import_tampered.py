@@ -138,9 +138,7 @@ def test_counts_moved_between_classes(kind: str) -> None:
             import_model(model)  # the vectors between the classes have no other coefficient than that of the pair
             continue
         n_changed += 1
-        with pytest.raises(
-            ValueError, match=r"n_support_ of \w*SVC does not fit dual_coef_.*sum to .* and not to zero"
-        ):
+        with pytest.raises(ValueError, match=r"n_support_ of \w*SVC does not fit dual_coef_.* and not to zero"):
             import_model(model)
     assert n_changed > 2
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from slimsvm._record import FloatArray
 from slimsvm.arrays import evenly
+from slimsvm.compression.prefit_pipeline import PrefitPipeline
 from slimsvm.compression.tasks import Task, task_of
 from slimsvm.estimator import wrap
 from slimsvm.importers import import_model
@@ -164,7 +164,7 @@ class Problem:
     def estimator(self, machine: KernelMachine, n_jobs: int | None = None) -> Any:
         """A machine as an estimator, behind the Pipeline steps that come before it."""
         slim = wrap(machine, n_jobs=n_jobs)
-        return Pipeline([*self.imported.steps, (self.imported.name, slim)]) if self.imported.steps else slim
+        return PrefitPipeline([*self.imported.steps, (self.imported.name, slim)]) if self.imported.steps else slim
 
 
 def transformed(imported: Imported, X: Any) -> Any:

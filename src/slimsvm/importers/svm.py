@@ -6,6 +6,7 @@ opposite sign, and predicts with LIBSVM's own numbers in `_dual_coef_` and `_int
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def _require_balance(model: Any, coef: FloatArray, blocks: tuple[int, ...]) -> N
     if len(blocks) == 2 or not np.any(iterations):
         return
     ends = np.concatenate([[0], np.cumsum(blocks)])
-    classes = [coef[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    classes = [coef[start:end] for start, end in pairwise(ends)]
     rounding = np.finfo(coef.dtype if coef.dtype.kind == "f" else np.float64).eps ** (1 / 3)
     for j, second in enumerate(classes):
         for i, first in enumerate(classes[:j]):
