@@ -17,6 +17,10 @@ class SlowCoreWarning(RuntimeWarning):
     """The compiled core could not be loaded: predictions use NumPy, which is correct but slow."""
 
 
+class UncertainPromiseWarning(UserWarning):
+    """The held-out samples are too few to show that a limit on losses is kept: the standard error is above it."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C stopped a long computation; `best` is the best result so far, or None if there is none yet."""
 

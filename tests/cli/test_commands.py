@@ -119,6 +119,7 @@ def test_compress_a_libsvm_model_a_slim_file_and_a_pickle(command: Command, tmp_
 
 def test_compress_with_data_trains_new_coefficients(command: Command, moons_files: Any, tmp_path: Path) -> None:
     ended = command("compress", "moons.slim", "refitted.slim", "--data", "moons.txt", "--n-vectors", "4")
+    assert ended.lines[1].startswith("4 of 8 support vectors"), "the report has lines of its own"
     assert ended.code == 0, ended.err
     X, y, _ = moons_files
     assert np.mean(slimsvm.load(tmp_path / "refitted.slim").predict(X) == y) > 0.85

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slimsvm.cli import demo
+from slimsvm.report import Report
 
 Command = Callable[..., Any]
 SAME = ("n_vectors", "accuracy", "agreement", "bytes")
@@ -37,6 +38,16 @@ def test_the_story_is_told_and_drawn(command: Command, tmp_path: Path) -> None:
     assert small["bytes"] < parent["bytes"]
     assert told["report"]["promise"] == {"max_loss": 0.005}
     assert (tmp_path / "trade-off.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_the_small_model_lost_is_told() -> None:
+    report = Report({"max_loss": 0.005}, "growing", "", 4, 200, estimate=0.0045, standard_error=0.016)
+    assert demo._lost(0.015, report, 400, True) == (
+        "The small model loses 1.5% of accuracy on the test samples. 400 training samples can tell the loss to ± 1.6%; "
+        "the estimate was 0.4%. The demo without --quick has 10 times as many."
+    )
+    assert demo._lost(-0.002, report, 4000, False).startswith("The small model gains 0.2% of accuracy")
+    assert demo._lost(0.0, report, 4000, True).endswith("the estimate was 0.4%.")
 
 
 def test_a_row_is_told_under_its_heading() -> None:

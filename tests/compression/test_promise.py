@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from slimsvm.compression.validation.answers import Comparison, cached_answers
 from slimsvm.compression.validation.assess import Validation
 from slimsvm.compression.validation.estimates import loss
 from slimsvm.compression.validation.scoring import resolve_scoring
+from slimsvm.exceptions import UncertainPromiseWarning
 from slimsvm.formats.c import table_bytes
 from slimsvm.importers import import_model
 from slimsvm.methods import ReducedSet
@@ -211,6 +213,25 @@ def test_bytes_and_size_together() -> None:
         match=r"max_bytes=1 of compress cannot be kept: the smallest machine, of 1 vector\(s\), takes \d+ bytes",
     ):
         compress(PARENT, X, Y, max_bytes=1)
+
+
+def test_data_that_cannot_show_a_promise() -> None:
+    selected = {"method": "selection", "random_state": 0}
+    with pytest.warns(
+        UncertainPromiseWarning,
+        match=r"cannot show that max_loss=0.01 of compress is kept: on 2 folds of 300 samples, the standard error of the "
+        r"loss is 0.0\d+. Pass more samples or a larger max_loss, or confidence=0.95",
+    ):
+        small = compress(PARENT, X, Y, max_loss=0.01, cv=2, **selected)
+    assert small.report_.standard_error > 0.01
+    with pytest.warns(
+        UncertainPromiseWarning, match="max_disagreement=0.001 .* the standard error of the disagreement"
+    ):
+        compress(PARENT, X, max_disagreement=0.001, validation=(X_TEST[:100], None), **selected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compress(PARENT, X, Y, max_loss=0.05, validation=(X_TEST, Y_TEST), **selected)
+        compress(PARENT, X, Y, max_loss=0.01, confidence=0.9, cv=2, **selected)
 
 
 def test_latency() -> None:

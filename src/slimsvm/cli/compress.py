@@ -206,4 +206,5 @@ def _show(facts: dict[str, Any], original: Model, report: Any, quiet: bool, as_j
         f"in {facts['seconds']:.1f} seconds."
     )
     if report is not None:
-        output.show(str(report))
+        for line in str(report).splitlines():
+            output.show(line)

@@ -37,7 +37,7 @@ from slimsvm.compression.validation.folds import (
     validation_fold,
 )
 from slimsvm.compression.validation.scoring import resolve_scoring, scoring_name
-from slimsvm.exceptions import PromiseError
+from slimsvm.exceptions import PromiseError, UncertainPromiseWarning
 from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibration_fit import Kind
@@ -174,7 +174,29 @@ class Search:
             self._refuse_loss(compressed, most)
         if self.deadline.stopped:
             self._warn_of_time()
-        return self._within_latency(compressed, method)
+        compressed = self._within_latency(compressed, method)
+        self._warn_of_doubt(compressed)
+        return compressed
+
+    def _warn_of_doubt(self, made: Compressed) -> None:
+        """Warn of limits that are kept on average, but that are smaller than the standard errors of the estimates.
+
+        With `confidence` it is the upper bounds that keep to them, and there is no doubt.
+        """
+        report = made.report
+        assert report is not None
+        if self.promise.confidence is not None:
+            return
+        errors = {"loss": report.standard_error, "disagreement": report.disagreement_error}
+        for name, limit in self.promise.limits.items():
+            error = errors[name] or 0.0
+            if error > limit:
+                warn_user(
+                    f"These data cannot show that max_{name}={limit:g} of {self.request.whose} is kept: on "
+                    f"{self._held_out()}, the standard error of the {name} is {error:.2g}. Pass more samples or a "
+                    f"larger max_{name}, or confidence=0.95 for a model that keeps it with that confidence.",
+                    UncertainPromiseWarning,
+                )
 
     def _warn_of_time(self) -> None:
         warn_user(
