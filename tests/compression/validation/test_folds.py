@@ -77,7 +77,7 @@ def test_rows_of_weight_zero_keep_their_numbers() -> None:
     weights = np.r_[np.zeros(40), np.ones(80)]
     folds = [(np.arange(90), np.arange(90, 120))]
     report = compress(PARENT, X, max_disagreement=0.2, cv=folds, sample_weight=weights, **QUICK).report_
-    assert report.held_out == "1 folds of 30 samples"
+    assert report.held_out == "1 fold of 30 samples"
     few = compress(PARENT, X, Y, max_loss=0.2, sample_weight=weights, **QUICK).report_
     assert few.held_out == "20 folds of 80 samples"  # as many repeats as of 80 samples
 
