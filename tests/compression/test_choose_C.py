@@ -139,7 +139,7 @@ def test_ctrl_c_in_the_calibration_leaves_the_finished_machine(monkeypatch: pyte
     def overfitted_machine() -> Any:
         return Problem.of(overfitted()).machine
 
-    monkeypatch.setattr(search, "fold_scores", stop)
+    monkeypatch.setattr(search, "validation_scores", stop)
     with pytest.raises(slimsvm.Interrupted) as caught:
         slimsvm.compress(overfitted(), X, Y, n_vectors=20, method="selection", calibrate="sigmoid", random_state=0)
     left: Any = caught.value.best
@@ -232,9 +232,9 @@ def test_of_few_samples_folds_are_repeated(monkeypatch: pytest.MonkeyPatch) -> N
     numbers: list[int] = []
     part_of = choose_C._part_of
 
-    def spy(candidates: CandidateCache, part: Problem, number: int) -> CandidateCache:
+    def spy(candidates: CandidateCache, part: Problem, number: int, adjust: Any) -> CandidateCache:
         numbers.append(number)
-        return part_of(candidates, part, number)
+        return part_of(candidates, part, number, adjust)
 
     monkeypatch.setattr(choose_C, "_part_of", spy)
     svc = SVC(C=30.0, gamma=3.0).fit(X[:40], Y[:40])

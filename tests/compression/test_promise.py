@@ -219,8 +219,8 @@ def test_data_that_cannot_show_a_promise() -> None:
     selected = {"method": "selection", "random_state": 0}
     with pytest.warns(
         UncertainPromiseWarning,
-        match=r"cannot show that max_loss=0.01 of compress is kept: on 2 folds of 300 samples, the standard error of the "
-        r"loss is 0.0\d+. Pass more samples or a larger max_loss, or confidence=0.95",
+        match=r"cannot show that max_loss=0.01 of compress is kept: on 2 folds of 300 samples, the standard error of "
+        r"the loss is 0.0\d+. Pass more samples or a larger max_loss, or confidence=0.95",
     ):
         small = compress(PARENT, X, Y, max_loss=0.01, cv=2, **selected)
     assert small.report_.standard_error > 0.01

@@ -8,9 +8,12 @@ low as the best. Many samples are not overfitted by few vectors, and there the m
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._words import plural
@@ -20,7 +23,7 @@ from slimsvm.compression.candidates.coefficients import refitted
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.validation.answers import Comparison
 from slimsvm.compression.validation.estimates import loss, score
-from slimsvm.compression.validation.folds import FOLDS, Fold, n_repeats, stratified_splits
+from slimsvm.compression.validation.folds import FOLDS, Fold, Rows, n_repeats, stratified_splits
 from slimsvm.compression.validation.scoring import Scorer
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.interrupt import keeping_best
@@ -62,15 +65,31 @@ def with_a_cost(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 class CostChooser:
-    """Gives machines of a given size the coefficients of a smaller C, if held-out samples lose no more by that."""
+    """Gives machines of a given size the coefficients of a smaller C, if held-out samples lose no more by that.
+
+    The C of a machine is chosen on folds of its samples (`folds`), and the machines of these folds then get it too.
+    """
 
     def __init__(self, scorer: Scorer | None) -> None:
         self._scorer = scorer
         self._shares: dict[tuple[CandidateCache, str, int], float] = {}
+        self._folds: dict[CandidateCache, list[Fold]] = {}
+        self._wholes: dict[CandidateCache, CandidateCache] = {}  # the candidates that those of a fold are a part of
+        self._of_share: dict[tuple[CandidateCache, str, int, float], KernelMachine] = {}
+
+    def folds(self, candidates: CandidateCache) -> list[Fold]:
+        """Folds of the candidates' samples; none if there are too few."""
+        if candidates not in self._folds:
+            self._folds[candidates] = trained_folds(candidates, self)
+            self._wholes |= {fold.candidates: candidates for fold in self._folds[candidates]}
+        return self._folds[candidates]
 
     def __call__(self, candidates: CandidateCache, method: str, m: int) -> KernelMachine:
         """A candidate's machine with the coefficients of the best C."""
-        machine, problem = candidates.machine(method, m), candidates.problem
+        machine, problem = candidates.plain(method, m), candidates.problem
+        if candidates in self._wholes:
+            share = self._shares.get((self._wholes[candidates], method, m), 1.0)
+            return self._with_share(candidates, method, m, share)
         if method not in REFITTED or problem.against_refit or not problem.task.is_classification:
             return machine
         if problem.samples is None or len(problem.samples) > MANY:
@@ -80,7 +99,7 @@ class CostChooser:
                 share = self._shares[candidates, method, m] = self._best_share(candidates, method, m)
             except ValueError:  # too few samples for a machine of their own, or for the score
                 return machine
-        return machine if share == 1.0 else _with_share(problem, machine, share)
+        return self._with_share(candidates, method, m, share)
 
     def describe(self, candidates: CandidateCache, method: str, m: int) -> str:
         """The choice of C in words, to go on with after a reason; empty if the model's C stays."""
@@ -93,33 +112,64 @@ class CostChooser:
 
     def _best_share(self, candidates: CandidateCache, method: str, m: int) -> float:
         """The smallest share of C whose machines lose about as little on held-out samples as those of the best."""
-        problem, samples, seed = candidates.problem, candidates.problem.samples, candidates.seed
-        assert samples is not None
-        compared: list[list[Comparison]] = [[] for _ in SHARES]
-        seeds = [(seed + repeat) % 2**31 for repeat in range(n_repeats(len(samples)))]
-        for number, (train, test) in enumerate(stratified_splits(samples.y, FOLDS, seeds)):
-            part = problem.trained_on(train)  # with a parent of its own: vectors from the model have seen what it saw
-            if part is None:
-                return 1.0
-            fold = Fold.of(_part_of(candidates, part, number), samples.take(test), test)
-            machine = fold.candidates.machine(method, m)
-            for parts, share in zip(compared, SHARES, strict=True):
-                parts.append(fold.compare(_with_share(part, machine, share)))
-            candidates.progress.tell("C of %s with %s: fold %d", method, plural(m, "vector"), number + 1)
-        if not compared[0]:
+        folds = self.folds(candidates)
+        if not folds:
             return 1.0
+        compared: list[list[Comparison]] = [[] for _ in SHARES]
+        for number, fold in enumerate(folds):
+            for parts, share in zip(compared, SHARES, strict=True):
+                parts.append(fold.compare(self._with_share(fold.candidates, method, m, share)))
+            candidates.progress.tell("C of %s with %s: fold %d", method, plural(m, "vector"), number + 1)
         losses = np.array([loss(parts, self._scorer).value for parts in compared])
         errors = 1.0 - max(score(parts, self._scorer).value for parts in compared)
         return SHARES[int(np.flatnonzero(losses <= losses.min() + EQUAL * max(errors, 0.0))[-1])]
 
+    def _with_share(self, candidates: CandidateCache, method: str, m: int, share: float) -> KernelMachine:
+        """A candidate's machine with the coefficients of a share of C."""
+        key = candidates, method, m, share
+        if key not in self._of_share:
+            plain = candidates.plain(method, m)
+            self._of_share[key] = plain if share == 1.0 else _refitted_with(candidates.problem, plain, share)
+        return self._of_share[key]
 
-def _part_of(candidates: CandidateCache, part: Problem, number: int) -> CandidateCache:
-    """The candidates of part of the samples, which keep the model's C."""
+
+def trained_folds(candidates: CandidateCache, adjust: CostChooser | None) -> list[Fold]:
+    """Folds in which a parent with the same kernel and terms is trained: vectors from the model have seen what it saw.
+
+    With `adjust`, a C is chosen on them, and few samples are held out several times. Of many samples, one part is held
+    out once. None are made if a class has a single sample, or a part lacks a class.
+    """
+    problem, samples = candidates.problem, candidates.problem.samples
+    assert samples is not None
+    repeats = 1 if adjust is None else n_repeats(len(samples))
+    seeds = [(candidates.seed + repeat) % 2**31 for repeat in range(repeats)]
+    folds: list[Fold] = []
+    for number, (train, test) in enumerate(_splits(problem, samples.y, seeds)):
+        part = problem.trained_on(train)
+        if part is None:
+            return []
+        folds.append(Fold.of(_part_of(candidates, part, number, adjust), samples.take(test), test))
+        if len(samples) > MANY:
+            break
+    return folds
+
+
+def _splits(problem: Problem, y: NDArray[Any], seeds: list[int]) -> Iterator[tuple[Rows, Rows]]:
+    if problem.task.is_classification:
+        yield from stratified_splits(y, FOLDS, seeds)
+    elif len(y) >= FOLDS:
+        for seed in seeds:
+            yield from problem.task.splitter(FOLDS, False, seed).split(y)
+
+
+def _part_of(candidates: CandidateCache, part: Problem, number: int, adjust: CostChooser | None) -> CandidateCache:
+    """The candidates of part of the samples."""
     seed = int(np.random.default_rng([candidates.seed, len(CANDIDATES), number]).integers(2**31))
-    return CandidateCache(part, candidates.request, seed, progress=candidates.progress, free=candidates.allowed)
+    progress, free = candidates.progress, candidates.allowed
+    return CandidateCache(part, candidates.request, seed, progress=progress, free=free, adjust=adjust)
 
 
-def _with_share(problem: Problem, machine: KernelMachine, share: float) -> KernelMachine:
+def _refitted_with(problem: Problem, machine: KernelMachine, share: float) -> KernelMachine:
     """The vectors of a machine with the coefficients of a share of C."""
     cheaper = replace(problem, terms=replace(problem.terms, C=share * float(problem.terms.C or 1.0)))
     with warnings.catch_warnings():

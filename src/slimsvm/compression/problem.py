@@ -140,13 +140,24 @@ class Problem:
             )
         return self.task.against_refit(machine.answer, self.terms)
 
+    @property
+    def trains_parents(self) -> bool:
+        """Whether `trained_on` trains a parent of its own, because kernel and terms are known."""
+        return not self.against_refit and self.machine.kernel.name in ("rbf", "linear", "poly", "sigmoid")
+
+    @property
+    def is_plain_svm(self) -> bool:
+        """Whether the parents that `trained_on` trains are of the model's own form."""
+        pairs = self.task.is_classification and len(self.machine.classes) > 2
+        return self.trains_parents and self.machine.head.gives_pairs == pairs
+
     def trained_on(self, rows: NDArray[np.intp]) -> Problem | None:
         """The problem on part of its data: a parent with the same kernel and terms, or the same parent if its terms are
         unknown. None if these data lack a class, or give a parent without vectors.
         """
         assert self.samples is not None
         samples, machine = self.samples.take(rows), self.machine
-        if self.against_refit or machine.kernel.name not in ("rbf", "linear", "poly", "sigmoid"):
+        if not self.trains_parents:
             return replace(self, samples=samples)
         if not self.task.can_train(samples.y, machine):
             return None

@@ -101,23 +101,28 @@ class Run:
 
     def _direct(self, make: Callable[[], list[Compressed]]) -> list[Any]:
         """Estimators of machines that are not judged."""
-        with keeping_best(inner=self._estimator):
-            return [self._estimator(self._with_probabilities(one)) for one in make()]
+        with keeping_best(inner=self._estimator), Progress("compress", self.request.verbose) as progress:
+            made = make()
+            if self._kind is not None or any(one.report is not None for one in made):
+                search = self._search(progress)
+                made = [self._judged(one, search) for one in made]
+            return [self._estimator(one) for one in made]
 
-    def _with_probabilities(self, made: Compressed) -> Compressed:
-        """The machine with probabilities, if they are wanted; Ctrl-C leaves it without."""
-        if self._kind is None:
-            return made
+    def _judged(self, made: Compressed, search: Search) -> Compressed:
+        """The machine with estimates if it was made for a size, and with probabilities; Ctrl-C leaves it without."""
         with keeping_best(lambda: made):
-            return replace(made, machine=self._calibrated(made.machine))
+            if made.report is not None:
+                made = search.estimated(made)
+            if self._kind is not None:
+                made = replace(made, machine=self._calibrated(made.machine, search))
+            return made
 
-    def _calibrated(self, machine: KernelMachine) -> KernelMachine:
+    def _calibrated(self, machine: KernelMachine, search: Search) -> KernelMachine:
         kind, n_jobs = self._kind, self.request.n_jobs
         assert kind is not None
         if not self._refits:
-            with Progress("compress", self.request.verbose) as progress:
-                name = "mirror" if self._mirrored else "reduced_set"
-                return self._search(progress).calibrated(machine, name, machine.n_vectors, kind)
+            name = "mirror" if self._mirrored else "reduced_set"
+            return search.calibrated(machine, name, machine.n_vectors, kind)
         seed = int(self._rng.integers(2**31))
         # The vectors of a refit are the same in every fold.
         return with_probabilities(

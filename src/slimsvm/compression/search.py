@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from slimsvm.compression.candidates.cache import (
     affordable,
     reasons_against,
 )
-from slimsvm.compression.choose_C import CostChooser
+from slimsvm.compression.choose_C import CostChooser, trained_folds
 from slimsvm.compression.choose_method import MethodChoice, choose_method, trial_sizes
 from slimsvm.compression.choose_size import SizeChoice, SizeSearch, size_ladder
 from slimsvm.compression.costs import Latency, largest_size
@@ -148,12 +149,49 @@ class Search:
         choice = choose_method(self, [m])
         return self._compressed(self._final(choice.method, m), choice, self._assessed(choice.method, m), m)
 
+    @cached_property
+    def _afterwards(self) -> Validation | None:
+        """Folds on which machines of a given size are judged once they are made, if there are labels and no others.
+
+        The choice of C has made them already, unless the model is not a plain SVM.
+        """
+        if self.problem.samples is None or not self._refits:
+            return None
+        try:
+            if not self.problem.is_plain_svm:
+                folds = self._folds(FOLDS)
+            elif self._costs is not None:
+                folds = self._costs.folds(self.candidates)
+            else:
+                folds = trained_folds(self.candidates, None)
+        except ValueError:
+            return None  # too few samples for folds
+        return self._validation(folds, refits=True) if folds else None
+
+    @property
+    def _judge(self) -> Validation | None:
+        """What machines that were not searched for are judged by."""
+        return self._afterwards if self.validation is None else self.validation
+
     def _assessed(self, method: str, m: int) -> SizeChoice | None:
         """The estimates of a size that was not searched for, if samples are held out."""
-        if self.validation is None:
+        judge = self._judge
+        if judge is None or (self.validation is None and m >= self.problem.n_vectors):
             return None
-        found = self.validation.assess(FALLBACK if m >= self.problem.n_vectors else method, m)
+        try:
+            found = judge.assess(FALLBACK if m >= self.problem.n_vectors else method, m)
+        except ValueError:
+            if self.validation is not None:
+                raise
+            return None  # the samples are too few for this score, and nobody asked for a promise
         return SizeChoice(m, True, found.loss, found.disagreement)
+
+    def estimated(self, made: Compressed) -> Compressed:
+        """A machine that was made without a search, with estimates in its report."""
+        report = made.report
+        assert report is not None
+        size = self._assessed(report.method, report.n_vectors)
+        return made if size is None else replace(made, report=replace(report, **self._estimates(size)))
 
     def smallest(self) -> Compressed:
         """The smallest machine that keeps the promise, or the largest one if the promise only limits costs."""
@@ -289,7 +327,7 @@ class Search:
         return with_probabilities(machine, kind, lambda: self._scores(machine, method, m), required)
 
     def _scores(self, machine: KernelMachine, method: str, m: int) -> Scores:
-        validation = self.validation
+        validation = self._judge
         if validation is None and method in ("reduced_set", "mirror"):
             validation = self._validation(self._folds(FOLDS), refits=True)
         if validation is not None:
@@ -396,7 +434,6 @@ class Search:
         """The machine with its report and history."""
         promise, self.last = self.promise, machine
         limit = promise.max_latency_us
-        lost = None if size is None else size.loss
         costs = self._costs if m < self.problem.n_vectors else None
         report = Report(
             promise.as_dict(),
@@ -404,33 +441,40 @@ class Search:
             method.reason + ("" if costs is None else costs.describe(self.candidates, method.method, m)),
             machine.n_vectors,
             self.problem.n_vectors,
-            self.scoring.name,
-            scoring_from=self.scoring.source,
-            estimate=None if lost is None else lost.value,
-            standard_error=None if lost is None else lost.spread,
-            bound=None if lost is None or promise.confidence is None else lost.bound(promise.z),
-            disagreement=None if size is None else size.disagreement.value,
-            disagreement_error=None if size is None else size.disagreement.spread,
-            paired=None if lost is None else lost.paired,
-            held_out=self._held_out(),
+            **self._estimates(size),
             tried=self._tried(method.assessments),
             n_bytes=None if promise.max_bytes is None else table_bytes(machine),
             latency_us=None if limit is None else self._latency.us(machine, limit),
         )
         return Compressed(machine, self.candidates.history(method.method, m), report)
 
+    def _estimates(self, size: SizeChoice | None) -> dict[str, Any]:
+        """What the report says about losses."""
+        lost = None if size is None else size.loss
+        return {
+            "scoring": self.scoring.name,
+            "scoring_from": self.scoring.source,
+            "estimate": None if lost is None else lost.value,
+            "standard_error": None if lost is None else lost.spread,
+            "bound": None if lost is None or self.promise.confidence is None else lost.bound(self.promise.z),
+            "disagreement": None if size is None else size.disagreement.value,
+            "disagreement_error": None if size is None else size.disagreement.spread,
+            "paired": None if lost is None else lost.paired,
+            "held_out": "nothing was held out" if size is None else self._held_out(),
+        }
+
     def _held_out(self) -> str:
         """The held-out samples, in words."""
-        if self.validation is None:
-            return "nothing was held out"
-        n = self.validation.n_samples
+        judge = self._judge
+        assert judge is not None
         if self.request.validation is not None:
-            return plural(n, "validation sample")
-        return f"{plural(len(self.validation.folds), 'fold')} of {plural(n, 'sample')}"
+            return plural(judge.n_samples, "validation sample")
+        return f"{plural(len(judge.folds), 'fold')} of {plural(judge.n_samples, 'sample')}"
 
     def _tried(self, trials: tuple[Assessment, ...]) -> list[dict[str, Any]]:
         """Every machine that was judged."""
-        own = list(self.validation.known.values()) if self.validation is not None else []
+        judge = self.validation or self.__dict__.get("_afterwards")
+        own = list(judge.known.values()) if judge is not None else []
         only_trials = [one for one in trials if one not in own]
         return [_row(one, trial=True) for one in only_trials] + [_row(one, trial=False) for one in own]
 

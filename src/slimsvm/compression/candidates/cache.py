@@ -36,7 +36,7 @@ class CandidateCache:
     seed : of all randomness; each method has a generator of its own, so that none depends on the others.
     progress : to report progress to.
     free : the work that a machine may take whatever the training of its parent took (`work.py`).
-    adjust : is called with cache, method and size once a machine is made, and returns the machine to keep.
+    adjust : is called with cache, method and size once a machine is made, and returns the machine to use instead.
     """
 
     def __init__(
@@ -55,10 +55,20 @@ class CandidateCache:
         self._adjust = adjust
         self._candidates: dict[str, Candidate] = {}
         self._machines: dict[tuple[str, int], KernelMachine] = {}
+        self._adjusted: dict[tuple[str, int], KernelMachine] = {}
         self._histories: dict[tuple[str, int], History] = {}
 
     def machine(self, method: str, m: int) -> KernelMachine:
         """A machine of at most m vectors by this method, with "+early_exit" behind its name with early exit."""
+        key = method, int(m)
+        if self._adjust is None:
+            return self.plain(*key)
+        if key not in self._adjusted:
+            self._adjusted[key] = self._adjust(self, *key)
+        return self._adjusted[key]
+
+    def plain(self, method: str, m: int) -> KernelMachine:
+        """The machine before it is adjusted."""
         key = method, int(m)
         if key in self._machines:
             return self._machines[key]
@@ -66,14 +76,12 @@ class CandidateCache:
             self._machines[key] = self._with_early_exit(*key)
         else:
             self._machines[key], self._histories[key] = self._candidate(method).make(int(m))
-        if self._adjust is not None:
-            self._machines[key] = self._adjust(self, *key)
         return self._machines[key]
 
     @property
     def latest(self) -> KernelMachine | None:
         """The machine that was made last."""
-        return next(reversed(self._machines.values()), None)
+        return next(reversed((self._machines | self._adjusted).values()), None)
 
     def history(self, method: str, m: int) -> History:
         """The steps that led to a machine; their keys depend on the method."""
