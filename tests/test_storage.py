@@ -238,7 +238,7 @@ def test_a_failure_leaves_the_old_file(
     storage.write(MACHINES["rbf"], path)
     before = path.read_bytes()
 
-    def fail(*args: Any) -> None:
+    def fail(*args: Any, **options: Any) -> None:
         raise error
 
     monkeypatch.setattr(os, step, fail)

@@ -41,7 +41,11 @@ def assert_refused_or_valid(data: bytes) -> bool:
     if machine.n_features < 1000:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a forged machine's numbers may overflow
-            machine.predict(np.zeros((1, machine.n_features)))
+            try:
+                machine.predict(np.zeros((1, machine.n_features)))
+            except ValueError as refusal:
+                if "The scores of row 0 of X overflow" not in str(refusal):
+                    raise
     return True
 
 

@@ -141,7 +141,7 @@ def test_mistakes_are_found_before_training(
 def test_a_score_that_the_model_does_not_have(command: Command, halves: Any, tmp_path: Path) -> None:
     ended = command("train", "train.txt", "m.slim", *QUICK, "--validation", "held_out.txt", "--scoring", "neg_log_loss")
     assert ended.code == 2
-    assert "scoring could not be computed on 100 held-out samples" in ended.err
+    assert "scoring of train is 'neg_log_loss' and reads predict_proba" in ended.err
     assert (tmp_path / "m.slim").exists()
 
 

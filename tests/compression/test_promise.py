@@ -210,7 +210,7 @@ def test_bytes_and_size_together() -> None:
     assert best.report_.estimate > 0
     with pytest.raises(
         PromiseError,
-        match=r"max_bytes=1 of compress cannot be kept: the smallest machine, of 1 vector\(s\), takes \d+ bytes",
+        match=r"max_bytes=1 of compress cannot be kept: the smallest machine, of 1 vector, takes \d+ bytes",
     ):
         compress(PARENT, X, Y, max_bytes=1)
 

@@ -36,7 +36,7 @@ def names_of(function: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("scoring", "max_loss", "most"),
-    [(None, 5, 1), ("accuracy", 1.0, 1), ("f1_macro", 2.0, 1), ("roc_auc_ovr", 1, 1), ("matthews_corrcoef", 3.0, 2)],
+    [(None, 5, 1), ("accuracy", 1.0, 1), ("f1_macro", 2.0, 1), ("roc_auc", 1, 1), ("matthews_corrcoef", 3.0, 2)],
 )
 def test_a_loss_that_the_score_cannot_have(scoring: str | None, max_loss: float, most: float) -> None:
     name = scoring or "accuracy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,10 @@ def test_a_failed_write_leaves_the_old_file(
     export(machine, format, tmp_path / "model.x")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    def full(self: Path, target: Any) -> Path:
+    def full(*args: Any, **options: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="no space"):
         export(machine, format, tmp_path / "model.x")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

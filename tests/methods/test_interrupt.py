@@ -121,7 +121,7 @@ def test_a_pipeline_keeps_its_steps(interrupt: Any) -> None:
     with pytest.raises(slimsvm.Interrupted) as caught:
         compress(model, n_vectors=9, method=ReducedSet(solver="irprop"), random_state=0)
     best: Any = caught.value.best
-    assert type(best) is Pipeline
+    assert isinstance(best, Pipeline)
     assert type(best[-1]) is SlimClassifier
     assert best.predict(X).shape == Y.shape
 

@@ -164,9 +164,9 @@ class Search:
                 folds = self._costs.folds(self.candidates)
             else:
                 folds = trained_folds(self.candidates, None)
+            return self._validation(folds, refits=True) if folds else None
         except ValueError:
-            return None  # too few samples for folds
-        return self._validation(folds, refits=True) if folds else None
+            return None  # too few samples for folds, or the score of a parameter search that reads probabilities
 
     @property
     def _judge(self) -> Validation | None:

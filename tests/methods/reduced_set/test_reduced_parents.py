@@ -140,7 +140,7 @@ def test_one_class() -> None:
 def test_a_pipeline_is_reduced_to_a_pipeline() -> None:
     model = make_pipeline(Normalizer(), StandardScaler(), PCA(3), SVC()).fit(X, Y)
     slim = reduced(model)
-    assert type(slim) is Pipeline
+    assert isinstance(slim, Pipeline)
     assert [name for name, _ in slim.steps] == ["normalizer", "standardscaler", "pca", "svc"]
     assert slim[-1].n_vectors_ == 10
     assert len(slim[-1].history_) >= 1

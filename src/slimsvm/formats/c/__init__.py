@@ -117,7 +117,7 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
         "tables": kind,
         "n_bytes": sum(table.n_bytes for table in held.values()),
         "table_bytes": {name: table.n_bytes for name, table in held.items()},
-        "kernel_evaluations": float(form.machine.kernel_evaluations(rows).mean()) if loss is None else loss.evaluations,
+        "kernel_evaluations": _kernel_evaluations(form.machine, rows) if loss is None else loss.evaluations,
         "multiply_adds": _multiply_adds(form),
     }
     if loss is not None:
@@ -125,6 +125,13 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
         if loss.before is not None:
             facts |= {"quality_before": loss.before, "quality": loss.after}
     return facts
+
+
+def _kernel_evaluations(machine: KernelMachine, rows: Any) -> float:
+    """The mean number of kernel values per row: all vectors, or fewer with early exit."""
+    if not isinstance(machine.head, StagedHead):
+        return float(machine.n_vectors)
+    return float(machine.kernel_evaluations(rows).mean())
 
 
 def _multiply_adds(form: Form) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from slimsvm._record import FloatArray
 from slimsvm._versions import __version__
 from slimsvm.answers import Classes, Value
+from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import integers, reals, words
 from slimsvm.formats.c.fixed import Fixed
 from slimsvm.formats.c.layout import Form, Table, TableType
@@ -159,7 +160,10 @@ class Header:
             integers = self.fixed.quantise(rows[_spread(np.arange(len(rows)))])
             return integers, self.fixed.scores(integers)[0], "0"
         inputs: FloatArray = in_float32(rows) if self.kind == "float32" else rows
-        scores = self.machine.scores(inputs, precision="float64")
+        try:
+            scores = self.machine.scores(inputs, precision="float64")
+        except ValueError as error:  # scores that overflow cannot be tested
+            raise UnsupportedExportError(str(error)) from error
         allowed = self._allowed(inputs)
         chosen = _spread(self._clear(inputs, scores, allowed))
         return inputs[chosen], scores[chosen], f"`{allowed!r}`"
