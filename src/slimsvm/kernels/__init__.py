@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm._record import is_sparse
 from slimsvm.kernels.base import Kernel
-from slimsvm.kernels.geometry import Matrix
+from slimsvm.kernels.geometry import Matrix, row_norms
 from slimsvm.kernels.laplacian import Laplacian
 from slimsvm.kernels.linear import Linear
 from slimsvm.kernels.polynomial import Polynomial
@@ -20,6 +20,7 @@ __all__ = ["KERNELS", "Kernel", "Laplacian", "Linear", "Polynomial", "Rbf", "Sig
 
 KERNELS: dict[str, type[Kernel]] = {k.name: k for k in (Rbf, Laplacian, Polynomial, Linear, Sigmoid)}
 ALIASES = {"polynomial": "poly"}
+PAIRS = 2000  # of samples, whose median distance is the width of gamma="median"
 
 
 def make_kernel(name: str, *, gamma: float = 1.0, coef0: float = 0.0, degree: float = 3.0) -> Kernel:
@@ -32,14 +33,21 @@ def make_kernel(name: str, *, gamma: float = 1.0, coef0: float = 0.0, degree: fl
 
 
 def resolve_gamma(gamma: float | str, X: Matrix) -> float:
-    """γ as a number: `"scale"` is 1/(d · Var(X)), `"auto"` is 1/d, as in scikit-learn."""
+    """γ as a number: `"scale"` is 1/(d · Var(X)), `"auto"` is 1/d, as in scikit-learn.
+
+    `"median"` is one over the median squared distance between samples, estimated from a fixed sample of pairs.
+    """
     n_features = X.shape[1]
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         return float(gamma)
-    if not isinstance(gamma, str) or gamma not in ("scale", "auto"):
-        raise ValueError(f"gamma must be 'scale', 'auto' or a number. Got {gamma!r}.")
+    if not isinstance(gamma, str) or gamma not in ("scale", "auto", "median"):
+        raise ValueError(f"gamma must be 'scale', 'auto', 'median' or a number. Got {gamma!r}.")
     if gamma == "auto":
         return 1.0 / float(n_features)
+    if gamma == "median":
+        left, right = np.random.default_rng(0).integers(X.shape[0], size=(2, PAIRS))
+        distances = row_norms(X[left] - X[right])
+        return 1.0 / float(np.median(distances[distances > 0])) if distances.any() else 1.0
     X = X.astype(np.float64, copy=False)
     variance = float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))
     return 1.0 / (n_features * variance) if variance != 0 else 1.0

@@ -23,7 +23,7 @@ def lbfgs(
     *,
     tolerance: float = 0.0,
     relative: float = 0.0,
-    unit: float = 1.0,
+    unit: float | NDArray[np.float64] = 1.0,
     max_iter: int = 200,
     on_best: OnBest | None = None,
 ) -> Result:
@@ -31,7 +31,7 @@ def lbfgs(
 
     The tolerance is the larger of `tolerance` and `relative` times the first value. `objective` takes and returns
     arrays of the shape of `start`. It is divided by its first value, and x by `unit`, a length over which the objective
-    changes, so that the first step of the line search does not depend on units.
+    changes (one for all entries, or one for each), so that the first step of the line search does not depend on units.
     """
     shape = start.shape
     best, best_value = start.copy(), np.inf
@@ -45,7 +45,7 @@ def lbfgs(
                 on_best(best)
         return value, gradient.ravel()
 
-    first = start.ravel() / unit
+    first = (start / unit).ravel()
     known = [met(first)]  # SciPy evaluates the start again
     tolerance = max(tolerance, relative * abs(known[0][0]))
     scale = max(abs(known[0][0]), tolerance) or 1.0
@@ -54,7 +54,7 @@ def lbfgs(
         if not np.isfinite(x).all():
             raise _Overflow
         value, gradient = known.pop() if known else met(x)
-        return value / scale, gradient * (unit / scale)
+        return value / scale, gradient * (np.ravel(unit) / scale)
 
     options: Any = {
         "maxiter": max_iter,

@@ -86,6 +86,12 @@ class MarginProblem:
         """
         return MarginProblem(np.ones_like(weights), np.zeros_like(weights), weights, nu * weights.sum(axis=0))
 
+    def of_rows(self, rows: NDArray[np.intp], n_rows: int) -> MarginProblem:
+        """The problem of a sample of the n_rows rows, which bears the costs of all."""
+        there = np.concatenate([rows + first for first in range(0, len(self.sign), n_rows)])
+        bound = n_rows / len(rows) * self.bound[there]
+        return MarginProblem(self.sign[there], self.offset[there], bound, self.tilt, self.least)
+
 
 def sum_copies(V: FloatArray, n_rows: int) -> FloatArray:
     """Sums over the copies of each row: (n N, q) → (N, q)."""

@@ -18,6 +18,7 @@ from slimsvm.kernels.geometry import row_norms
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin import minibatch as stochastic
 from slimsvm.methods.large_margin import search as sparse_search
+from slimsvm.methods.large_margin.metric import Placement
 from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, Descent, stochastic_passes
 from slimsvm.methods.large_margin.objective import fit_coefficients
 from slimsvm.optim.margin_problem import MarginProblem
@@ -57,10 +58,10 @@ def test_the_gradient_of_all_samples_is_that_of_the_objective(loss: Any, kind: s
     batches = Batches(Points(kernel, X), problem)
     batches.dtype = np.dtype(np.float64)
     Z = Z if batches.points.centre is None else Z - batches.points.centre
-    descent = Descent(batches, Z, loss, rng)
+    descent = Descent(batches, Placement(Z), loss, rng)
     descent.W = rng.standard_normal(descent.W.shape)
     norms = row_norms(Z)
-    value, by_Z, by_W = descent.loss(np.arange(n), norms)
+    value, by_Z, _, by_W = descent.loss(np.arange(n), norms)
     penalty, more_Z, more_W = descent.penalise(norms)
     by_W[:-1] += more_W
     scale, power = float(batches.scale.mean()) * n, 2 if loss == "squared_hinge" else 1
@@ -88,9 +89,10 @@ def test_passes_lead_to_a_larger_margin(loss: Any) -> None:
     def margin(Z: Any) -> float:
         return float(fit_coefficients(points, Z, problem, loss).solution.value.sum())
 
-    *_, (Z, estimate) = stochastic_passes(points, problem, start, loss, BatchSchedule(30, 64), np.random.default_rng(0))
-    assert margin(Z) < 0.93 * margin(start)
-    assert estimate == pytest.approx(margin(Z), rel=0.1)
+    rng = np.random.default_rng(0)
+    *_, (place, estimate) = stochastic_passes(points, problem, Placement(start), loss, BatchSchedule(30, 64), rng)
+    assert margin(place.Z) < 0.93 * margin(start)
+    assert estimate == pytest.approx(margin(place.Z), rel=0.1)
 
 
 def test_as_many_passes_as_make_enough_steps() -> None:

@@ -17,12 +17,13 @@ from slimsvm.compression.request import Request
 from slimsvm.kernels import Linear
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.large_margin.metric import Placement
 from slimsvm.methods.large_margin.minibatch import BatchSchedule
 from slimsvm.methods.large_margin.objective import LOOSE
-from slimsvm.methods.large_margin.search import EXPENSIVE, descend, descend_in_batches, work_of_a_step
+from slimsvm.methods.large_margin.search import EXPENSIVE, Found, descend, descend_in_batches, work_of_a_step
 from slimsvm.methods.reduced_set.starts import k_means
 from slimsvm.methods.settings import SparseMargin as MarginSettings
-from slimsvm.optim import Result, calm_blas
+from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 ITERATIONS = (12, 60)  # of L-BFGS on the margin, at least and at most
@@ -58,19 +59,20 @@ class SparseMargin(Candidate):
         m = min(m, refit_problem.points.n_points, self.problem.n_vectors)
         with calm_blas(float(m) * np.prod(refit_problem.points.X.shape)), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the machine is judged by what it answers
-            runs = [self._move(start) for start in self._starts(m)]
-            Z, history = min(runs, key=lambda run: run[0].value)
-            fits = [refit_problem.fit(Z.x, loss, LOOSE) for loss in self._losses(m)]
-        self._found[m] = Z.x
+            runs = [self._move(Placement(start)) for start in self._starts(m)]
+            found, history = min(runs, key=lambda run: run[0].value)
+            Z = found.place.Z
+            fits = [refit_problem.fit(Z, loss, LOOSE) for loss in self._losses(m)]
+        self._found[m] = Z
         return nearest(
-            self.problem, [refit_problem.make_machine(refit_problem.points.add_centre(Z.x), fit) for fit in fits]
+            self.problem, [refit_problem.make_machine(refit_problem.points.add_centre(Z), fit) for fit in fits]
         ), history
 
-    def _move(self, start: FloatArray) -> tuple[Result, History]:
+    def _move(self, start: Placement) -> tuple[Found, History]:
         refit_problem, history = self.problem.refit_problem, History()
         points, problem = refit_problem.points, refit_problem.problem
         loss, progress = self.problem.task.cheap_loss, self.machines.progress
-        m = len(start)
+        m = len(start.Z)
         if work_of_a_step(points, problem, m) > EXPENSIVE:
             steps = int(np.clip(STEP_SHARE * points.n_points * self.problem.n_vectors / m, *STEPS))
             plan = BatchSchedule(max(1, -(-steps * BATCH // points.n_points)), BATCH)

@@ -19,12 +19,15 @@ BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 
 
 class Points:
-    """X (n, p) and a kernel. Dense points of a radial kernel are held about their mean, `centre`, and so are all Z."""
+    """X (n, p) and a kernel. Dense points of a radial kernel are held about their mean, `centre`, and so are all Z.
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
+    `centred=False` takes X as it is, because it has been centred before.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, *, centred: bool = True) -> None:
         self.kernel, self.given = kernel, X
         self.centre: FloatArray | None = None
-        if not is_sparse(X) and len(X) and kernel.geometry == "squared_distance":
+        if centred and not is_sparse(X) and len(X) and kernel.geometry == "squared_distance":
             self.centre = X.mean(axis=0)
             X = X - self.centre
         self.X = X

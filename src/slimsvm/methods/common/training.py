@@ -18,6 +18,7 @@ from slimsvm.arrays import narrow_indices
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import LinearHead
 from slimsvm.importers import import_model
+from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.points import Points
@@ -28,8 +29,14 @@ LARGEST = 1e100  # of target values: sums of their squares, times costs, must no
 
 
 def kernel_of(estimator: Any, X: Any) -> Kernel:
-    """The kernel that an estimator's `kernel`, `gamma`, `coef0` and `degree` name, with γ as a number."""
-    gamma = resolve_gamma(estimator.gamma, X)
+    """The kernel that an estimator's `kernel`, `gamma`, `coef0` and `degree` name, with γ as a number.
+
+    If gamma is None, it is "scale", or "median" for an estimator that learns its metric.
+    """
+    given = estimator.gamma
+    if given is None:
+        given = "scale" if estimator.metric == "fixed" else "median"
+    gamma = resolve_gamma(given, X)
     return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
 
 
@@ -163,8 +170,20 @@ def feature_names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def make_machine(
-    estimator: Any, points: Points, Z: Any, beta: FloatArray, b: FloatArray, answer: Answer
+    estimator: Any,
+    points: Points,
+    Z: Any,
+    beta: FloatArray,
+    b: FloatArray,
+    answer: Answer,
+    A: FloatArray | None = None,
 ) -> KernelMachine:
-    """The machine of trained vectors (about the points' centre) and coefficients, with the names of the features."""
+    """The machine of trained vectors and coefficients, with the names of the features.
+
+    Vectors are about the points' centre. With a learned map A they are in the mapped space, and x → A (x − centre).
+    """
     head, names = LinearHead(beta, b), feature_names(estimator)
-    return KernelMachine(points.kernel, points.add_centre(Z), head, answer, feature_names=names)
+    if A is None:
+        return KernelMachine(points.kernel, points.add_centre(Z), head, answer, feature_names=names)
+    centre = np.zeros(A.shape[-1]) if points.centre is None else points.centre
+    return KernelMachine(points.kernel, Z, head, answer, input_map=InputMap(centre, A), feature_names=names)

@@ -20,6 +20,7 @@ from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import check_choice
@@ -32,14 +33,33 @@ class SparseLargeMarginClassifier(MachineClassifier):
     ----------
     n_vectors : int, float or "auto", default="auto"
         The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50, or 10 for
-        each class if there are more than five classes. If it
-        is larger than the number of samples, a warning is given and there are as many vectors as samples.
-    C, kernel, gamma, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
+        each class if there are more than five classes. If it is larger than the number of samples, a warning is given
+        and there are as many vectors as samples.
+    C, kernel, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
+    gamma : float, "scale", "auto" or "median", default=None
+        As in SVC; "median" is one over the median squared distance between samples. None means "scale", or "median" if
+        the metric is learned, because then it is only a start.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The cost of a sample with slack ξ: C ξ², which is smooth and several times faster, or C ξ, as in SVC and in the
         paper.
     vectors : {"shared", "per_class"}, default="shared"
         Whether all classes share their vectors, or each has n_vectors of its own, as in the paper.
+    metric : {"fixed", "diagonal", "projection"}, default="fixed"
+        What the kernel measures distances with: the features as they are, or an input map that is trained together
+        with the vectors. "diagonal" learns one scale per feature, "projection" a linear map to `n_components`
+        dimensions. Both need kernel="rbf".
+    n_components : int or float, default=None
+        Dimensions of the projection, or their share of the features; by default all features, at most 64.
+    metric_init : {"auto", "identity", "pca", "gradients"}, default="auto"
+        Where the map starts: all features alike, the principal components of the samples (with "diagonal": features
+        scaled to the same size), or the directions along which the scores of an SVC change most. "auto" is
+        "identity", or "pca" for a projection to fewer dimensions than features.
+    metric_penalty : float, default=None
+        How strongly the map is pulled towards its start; 0 is not at all. By default 0.2 times the numbers in the map,
+        divided by the number of samples, so few samples cannot move many numbers far.
+    max_features : int or float, default=None
+        The largest number of features that the map may use, or their share. The least useful ones are left out, and
+        vectors and map are trained again; `features_used_` names the others.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVC.
     n_init : int, default=1
@@ -66,7 +86,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
     ----------
     machine_ : KernelMachine
     n_vectors_, vectors_, classes_, n_features_in_ : of `machine_`.
-    objective_ : float, W at the final vectors.
+    objective_ : float, W at the final vectors, with the penalty on the map.
     gap_ : float, the duality gap of the coefficients.
     n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
     history_ : list of dict, one per improvement of the best run: `step`, `objective`.
@@ -78,11 +98,16 @@ class SparseLargeMarginClassifier(MachineClassifier):
         *,
         C: float = 1.0,
         kernel: str = "rbf",
-        gamma: float | str = "scale",
+        gamma: float | str | None = None,
         coef0: float = 0.0,
         degree: float = 3,
         loss: Loss = "squared_hinge",
         vectors: Literal["shared", "per_class"] = "shared",
+        metric: Metric = "fixed",
+        n_components: int | float | None = None,
+        metric_init: MetricInit = "auto",
+        metric_penalty: float | None = None,
+        max_features: int | float | None = None,
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
@@ -104,6 +129,11 @@ class SparseLargeMarginClassifier(MachineClassifier):
         self.degree = degree
         self.loss = loss
         self.vectors = vectors
+        self.metric = metric
+        self.n_components = n_components
+        self.metric_init = metric_init
+        self.metric_penalty = metric_penalty
+        self.max_features = max_features
         self.init = init
         self.n_init = n_init
         self.solver = solver
@@ -125,6 +155,11 @@ class SparseLargeMarginClassifier(MachineClassifier):
         search.check_parameters(self)
         check_choice(self.loss, "loss", type(self).__name__, get_args(Loss))
         check_choice(self.vectors, "vectors", type(self).__name__, ("shared", "per_class"))
+        if self.metric != "fixed" and self.vectors == "per_class":
+            raise ValueError(
+                f"metric={self.metric!r} of {type(self).__name__} needs vectors='shared': a machine has one map "
+                f"for all classes. Got vectors='per_class'."
+            )
         task = training.classification_task(self, X, y, sample_weight)
         q = task.Y.shape[1]
         parts = np.eye(q, dtype=bool) if self.vectors == "per_class" else np.ones((1, q), dtype=bool)

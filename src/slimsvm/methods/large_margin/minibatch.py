@@ -1,12 +1,12 @@
-"""Mini-batch descent on vectors and coefficients together, for data that are too large for exact steps.
+"""Mini-batch descent on vectors, input map and coefficients together, for data that are too large for exact steps.
 
-    minimise  1/(N ū) Σ_c [ ½ β_cᵀ K_z β_c + h_c b_c + Σ_i u_ic ξ_ic^e ]   over Z, β and b,  ū the mean of u
+    minimise  1/(N ū) Σ_c [ ½ β_cᵀ K_z β_c + h_c b_c + Σ_i u_ic ξ_ic^e ]   over Z, A, β and b,  ū the mean of u
 
-A step takes B samples and computes B × m kernel values. Vectors move by Adam, with steps proportional to the kernel's
-width. Coefficients move by damped Newton steps, whose curvature is estimated again every `REFRESH` steps. With Adam the
-coefficients lag so far behind that vectors move to the wrong places (MNIST with 500 vectors and 10 passes: the
-objective with exact coefficients is 0.133 with Adam and 0.123 with Newton steps). All steps shrink to zero along half a
-cosine.
+A step takes B samples and computes B × m kernel values. Vectors and a learned map A (`metric.py`, whose penalty is part
+of the objective) move by Adam, with steps proportional to the kernel's width. Coefficients move by damped Newton steps,
+whose curvature is estimated again every `REFRESH` steps. With Adam the coefficients lag so far behind that vectors move
+to the wrong places (MNIST with 500 vectors and 10 passes: the objective with exact coefficients is 0.133 with Adam and
+0.123 with Newton steps). All steps shrink to zero along half a cosine.
 
 Symbols as in `objective.py`; F (B, m + 1) are kernel values and a column of ones, so b is the last coefficient.
 """
@@ -24,6 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels.geometry import dense, row_norms
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.metric import Placement, Pull, map_gradient, map_rows, map_unit
 from slimsvm.methods.large_margin.objective import fit_coefficients
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 
@@ -32,6 +33,7 @@ FIRST_SAMPLES = 10_000  # on which the first coefficients are solved for
 CURVATURE_SAMPLES = 4096  # on which curvature is estimated
 REFRESH = 100  # steps between two estimates of the curvature
 PENALISED = 8  # steps between two gradients of the penalty, which is small and as expensive as a batch
+MAP_RATE = 0.3  # the longest step of Adam on A, as the share of the kernel's width by which it moves a typical sample
 RATE = 0.17  # the longest step of Adam, as a share of the kernel's width in each of d directions, width/√d
 NEWTON_RATE = 0.05  # of a Newton step on the coefficients
 DAMPING = 0.1  # of the mean diagonal of the curvature; and the least weight of a sample in it
@@ -61,8 +63,9 @@ class BatchSchedule:
 class Batches:
     """Batches of samples of a problem, in single precision if that is accurate enough."""
 
-    def __init__(self, points: Points, problem: MarginProblem) -> None:
+    def __init__(self, points: Points, problem: MarginProblem, farthest: float | None = None) -> None:
         self.points, self.problem, self.n = points, problem, points.n_points
+        self.farthest = float(points.norms.max(initial=0.0)) if farthest is None else farthest
         self.copies = len(problem.sign) // self.n
         self.scale = problem.bound.mean(axis=0) * self.copies  # of a sample's costs
         self.ridge = 1.0 / (self.scale * self.n)
@@ -70,7 +73,7 @@ class Batches:
 
     def _is_accurate_in_single(self) -> bool:
         """Whether single precision is accurate enough for the distances, and no number is too large for it."""
-        kernel, farthest = self.points.kernel, float(self.points.norms.max(initial=0.0))
+        kernel, farthest = self.points.kernel, max(self.farthest, float(self.points.norms.max(initial=0.0)))
         if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
             return False
         sizes = kernel.gamma**0.5, farthest**0.5, np.abs(self.problem.offset).max(), self.ridge.max()
@@ -102,38 +105,74 @@ class Batches:
         return total / len(rows), by_f / len(rows), active
 
 
-class Descent:
-    """The state of a descent: Z (m, p), W (m + 1, q) with b in its last row, their moments, and the curvature."""
+class Adam:
+    """Adam on an array x, in place. A full step is `rate` times `unit`, a length for all entries or one for each."""
 
-    def __init__(self, batches: Batches, Z: FloatArray, loss: Loss, rng: np.random.Generator) -> None:
+    def __init__(self, x: Array, unit: Any, rate: float) -> None:
+        self.x, self.unit, self.rate, self.n_steps = x, np.asarray(unit, dtype=x.dtype), rate, 0
+        self.mean, self.square = np.zeros_like(x), np.zeros_like(x)
+
+    def move(self, by_x: Array, share: float) -> None:
+        """Make a step of `share` of the full one against the gradient, which is used as working memory."""
+        self.n_steps += 1
+        by_x *= self.unit
+        self.mean += (1.0 - MOMENTUM) * (by_x - self.mean)
+        by_x *= by_x
+        self.square += (1.0 - SQUARES) * (by_x - self.square)
+        step = np.sqrt(self.square / (1.0 - SQUARES**self.n_steps), out=by_x)
+        step += 1e-8
+        np.divide(self.mean, step, out=step)
+        step *= self.unit * self.x.dtype.type(self.rate * share / (1.0 - MOMENTUM**self.n_steps))
+        self.x -= step
+
+
+class Descent:
+    """The state of a descent: Z (m, p), the map A or None, W (m + 1, q) with b in its last row, and the curvature."""
+
+    def __init__(
+        self, batches: Batches, start: Placement, loss: Loss, rng: np.random.Generator, pull: Pull | None = None
+    ) -> None:
         self.batches, self.rng, self.power = batches, rng, 2 if loss == "squared_hinge" else 1
         self.kernel, dtype = batches.points.kernel, batches.dtype
-        self.Z = Z.astype(dtype)
-        self.W = self._first(Z).astype(dtype)
+        self.Z = start.Z.astype(dtype)
+        self.A = None if start.A is None else start.A.astype(dtype)
+        self.W = self._first(start).astype(dtype)
+        self.W_mean = np.zeros_like(self.W)
         self.tilt = (batches.problem.tilt / batches.scale / batches.n).astype(dtype)
         self.ridge = batches.ridge.astype(dtype)
-        self.unit = batches.points.width  # of lengths: steps do not depend on the units of X
-        self.rate = RATE * self.unit / np.sqrt(Z.shape[1])
-        self.W_mean, self.mean, self.square = np.zeros_like(self.W), np.zeros_like(self.Z), np.zeros_like(self.Z)
+        width = batches.points.width  # a length: steps do not depend on the units of X
+        self.vectors = Adam(self.Z, width, RATE / np.sqrt(self.Z.shape[1]))
+        self.map: Adam | None = None
+        if self.A is not None:
+            self.map = Adam(self.A, map_unit(batches.points), MAP_RATE / np.sqrt(self.A.size))
+        self.pull, self.pull_scale = pull, float(self.ridge.mean())
         self.curvature: Any = None
         self.penalty = 0.0
         self.n_steps = 0
 
-    def _first(self, Z: FloatArray) -> FloatArray:
+    @property
+    def place(self) -> Placement:
+        """The vectors and the map, in double precision."""
+        return Placement(self.Z.astype(np.float64), None if self.A is None else self.A.astype(np.float64))
+
+    def _first(self, start: Placement) -> FloatArray:
         """β and b of the exact solution on a sample of the data, (m + 1, q)."""
         points, problem, n = self.batches.points, self.batches.problem, self.batches.n
         rows = np.sort(self.rng.choice(n, min(n, FIRST_SAMPLES), replace=False))
-        there = np.concatenate([rows + copy * n for copy in range(self.batches.copies)])
-        share = n / len(rows)
-        part = MarginProblem(problem.sign[there], problem.offset[there], share * problem.bound[there], problem.tilt)
-        some = Points(self.kernel, points.X[rows])
-        centre = 0.0 if some.centre is None else some.centre
-        fit = fit_coefficients(some, Z - centre, part, "squared_hinge", tolerance=1e-2)
+        some = start.mapped(Points(self.kernel, points.X[rows], centred=False))
+        fit = fit_coefficients(some, start.Z, problem.of_rows(rows, n), "squared_hinge", tolerance=1e-2)
         return np.vstack([fit.beta, fit.b])
 
-    def values(self, X: Any, norms: Array, z_norms: Array) -> tuple[Array, Array]:
-        """F (B, m + 1) and the slopes k′ (B, m)."""
-        k, slope = self.batches.compare(X, norms, self.Z, z_norms)
+    def mapped(self, X: Any, norms: Array) -> tuple[Any, Array]:
+        """The mapped rows P and ‖p‖²."""
+        if self.A is None:
+            return X, norms
+        P = map_rows(X, self.A)
+        return P, row_norms(P).astype(P.dtype)
+
+    def values(self, P: Any, norms: Array, z_norms: Array) -> tuple[Array, Array]:
+        """F (B, m + 1) and the slopes k′ (B, m) of mapped rows."""
+        k, slope = self.batches.compare(P, norms, self.Z, z_norms)
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
 
     def step(self, rows: NDArray[np.intp], calm: float, warm: float) -> float:
@@ -144,27 +183,37 @@ class Descent:
         z_norms = row_norms(self.Z).astype(self.Z.dtype)
         if self.n_steps % REFRESH == 0:
             self._estimate_curvature(z_norms)
-        value, by_Z, by_W = self.loss(rows, z_norms)
+        value, by_Z, by_A, by_W = self.loss(rows, z_norms)
         if self.n_steps % PENALISED == 0:
             self.penalty, more_Z, more_W = self.penalise(z_norms)
             by_Z += PENALISED * more_Z
             by_W[:-1] += PENALISED * more_W
+        if self.pull is not None and self.A is not None and by_A is not None:
+            pulled, more_A = self.pull(self.A)
+            value += self.pull_scale * pulled
+            by_A += self.pull_scale * more_A
         self.n_steps += 1
-        self._move(by_Z, by_W, calm, warm)
-        finite = np.isfinite(self.Z.sum() + self.W.sum())
+        self.W_mean += (1.0 - MOMENTUM) * (by_W - self.W_mean)
+        self.W -= (NEWTON_RATE * calm) * cho_solve(self.curvature, self.W_mean, check_finite=False)
+        self.vectors.move(by_Z, calm * warm)
+        if self.map is not None and by_A is not None:
+            self.map.move(by_A, calm * warm)
+        finite = np.isfinite(self.Z.sum() + self.W.sum() + (0.0 if self.A is None else self.A.sum()))
         return value + self.penalty if finite else np.nan
 
-    def loss(self, rows: NDArray[np.intp], z_norms: Array) -> tuple[float, Array, Array]:
-        """The mean loss of a batch with h b, and the gradients by Z and W."""
+    def loss(self, rows: NDArray[np.intp], z_norms: Array) -> tuple[float, Array, Array | None, Array]:
+        """The mean loss of a batch with h b, and the gradients by Z, A and W."""
         X, norms = self.batches.samples(rows)
-        F, slope = self.values(X, norms, z_norms)
+        P, norms = self.mapped(X, norms)
+        F, slope = self.values(P, norms, z_norms)
         value, by_f, _ = self.batches.losses(rows, F @ self.W, self.power)
         by_W = F.T @ by_f
         by_W[-1] += self.tilt
         slope *= by_f @ self.W[:-1].T
         pulled = slope.T
-        by_Z = self.kernel.pull_of(self.Z, dense(pulled @ X), pulled.sum(axis=1))
-        return value + float(self.tilt @ self.W[-1]), by_Z, by_W
+        by_Z = self.kernel.pull_of(self.Z, dense(pulled @ P), pulled.sum(axis=1))
+        by_A = None if self.A is None else map_gradient(X, P, self.Z, slope, self.A)
+        return value + float(self.tilt @ self.W[-1]), by_Z, by_A, by_W
 
     def penalise(self, z_norms: Array) -> tuple[float, Array, Array]:
         """Σ_c ½ λ_c β_cᵀK_zβ_c, and the gradients by Z and β."""
@@ -180,7 +229,7 @@ class Descent:
         """The factor of e Σ_i a_i F_iF_iᵀ + λ K_z, damped, one for all outputs: a_i is the mean weight of losses."""
         batches, n = self.batches, self.batches.n
         rows = self.rng.choice(n, min(n, CURVATURE_SAMPLES), replace=False)
-        F, _ = self.values(*batches.samples(rows), z_norms)
+        F, _ = self.values(*self.mapped(*batches.samples(rows)), z_norms)
         active = batches.losses(rows, F @ self.W, self.power)[2].mean(axis=1)
         half = F * np.sqrt(np.maximum(active, DAMPING))[:, None]
         H = (2.0 / len(rows)) * (half.T @ half)
@@ -188,26 +237,19 @@ class Descent:
         H[np.diag_indices_from(H)] += DAMPING * np.trace(H) / len(H)
         self.curvature = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
 
-    def _move(self, by_Z: Array, by_W: Array, calm: float, warm: float) -> None:
-        self.W_mean += (1.0 - MOMENTUM) * (by_W - self.W_mean)
-        self.W -= (NEWTON_RATE * calm) * cho_solve(self.curvature, self.W_mean, check_finite=False)
-        by_Z *= self.unit
-        self.mean += (1.0 - MOMENTUM) * (by_Z - self.mean)
-        by_Z *= by_Z
-        self.square += (1.0 - SQUARES) * (by_Z - self.square)
-        size = np.sqrt(self.square / (1.0 - SQUARES**self.n_steps), out=by_Z)
-        size += 1e-8
-        np.divide(self.mean, size, out=size)
-        size *= self.rate * calm * warm / (1.0 - MOMENTUM**self.n_steps)
-        self.Z -= size
-
 
 def stochastic_passes(
-    points: Points, problem: MarginProblem, Z: FloatArray, loss: Loss, schedule: BatchSchedule, rng: np.random.Generator
-) -> Iterator[tuple[FloatArray, float]]:
-    """The vectors and a noisy estimate of the objective after each pass over the data; fewer passes if it diverges."""
-    batches = Batches(points, problem)
-    descent = Descent(batches, Z, loss, rng)
+    points: Points,
+    problem: MarginProblem,
+    start: Placement,
+    loss: Loss,
+    schedule: BatchSchedule,
+    rng: np.random.Generator,
+    pull: Pull | None = None,
+) -> Iterator[tuple[Placement, float]]:
+    """The vectors and map, and a noisy estimate of the objective, after each pass; fewer passes if it diverges."""
+    batches = Batches(points, problem, float(start.mapped(points).norms.max(initial=0.0)))
+    descent = Descent(batches, start, loss, rng, pull)
     batch, per_pass, passes = schedule.steps(batches.n)
     total = per_pass * passes
     for _ in range(passes):
@@ -219,4 +261,4 @@ def stochastic_passes(
             if not np.isfinite(value):
                 return
         scale = float(batches.scale.mean()) * batches.n
-        yield descent.Z.astype(np.float64), scale * value / per_pass
+        yield descent.place, scale * value / per_pass

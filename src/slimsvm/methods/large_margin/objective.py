@@ -13,11 +13,12 @@ Symbols: N samples X (N, p), m vectors Z (m, p), q outputs, r ≤ m features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray
@@ -26,6 +27,9 @@ from slimsvm.methods.common.points import Points
 from slimsvm.optim.margin import solve_margin
 from slimsvm.optim.margin_problem import Features, Loss, MarginProblem, MarginSolution, StoredFeatures, sum_copies
 from slimsvm.optim.result import Status
+
+Rows = NDArray[np.intp]
+Visit = Callable[[Rows, FloatArray], None]
 
 KEPT_VALUES = 2**24  # kernel values, at most, that are stored during a solution: 128 MiB, and as many slopes
 WELL_CONDITIONED = 1e-9  # smallest to largest eigenvalue of K_z, above which kernel values serve as features
@@ -108,12 +112,19 @@ class MarginObjective:
 
     def __call__(self, Z: FloatArray) -> tuple[float, FloatArray]:
         """W(Z) and ∂W/∂Z (m, p)."""
-        points = self.points
+        return self.evaluate(self.points, Z)
+
+    def evaluate(self, points: Points, Z: FloatArray, visit: Visit | None = None) -> tuple[float, FloatArray]:
+        """W(Z) and ∂W/∂Z (m, p) on points that may have moved since the last evaluation.
+
+        `visit` is given the weights S_ui = k′(t_ui) Σ_c β_uc α_ic σ_ic of the samples that have an α at all, in blocks
+        of rows i.
+        """
         K_z, slope_z = points.compare_own(Z)
         T = whitening(K_z)
-        slopes: Any = None
+        kept: Any = None
         if points.n_points * len(Z) <= KEPT_VALUES:
-            K, slopes = points.compare(Z, slice(0, points.n_points))
+            K, kept = points.compare(Z, slice(0, points.n_points))
             features: Features = StoredFeatures(K.T @ T)
         else:
             features = KernelFeatures(points, Z, T)
@@ -121,7 +132,11 @@ class MarginObjective:
         beta = T @ found.w
         self._last = found, beta
         gradient = points.kernel.pull(Z, Z, slope_z * (beta @ beta.T))
-        return float(found.value.sum()), gradient - self._toward_data(Z, beta, found, slopes)
+        for rows, S in self._weights(points, Z, beta, found, kept):
+            gradient -= points.kernel.pull(Z, points.X[rows], S)
+            if visit is not None:
+                visit(rows, S)
+        return float(found.value.sum()), gradient
 
     def _warm(self, T: FloatArray) -> MarginSolution | None:
         """The last solution in the coordinates of these features; None for the hinge, whose solver cannot use it."""
@@ -131,14 +146,13 @@ class MarginObjective:
         w = np.asarray(np.linalg.lstsq(T, beta, rcond=None)[0], dtype=np.float64)
         return MarginSolution(w, found.b, found.alpha, found.value, found.gap, 0, found.status)
 
-    def _toward_data(self, Z: FloatArray, beta: FloatArray, found: MarginSolution, slopes: Any) -> FloatArray:
-        """Σ_i Σ_c β_uc α_ic σ_ic ∇k(z_u, x_i), over the samples that have an α at all."""
-        points = self.points
+    def _weights(
+        self, points: Points, Z: FloatArray, beta: FloatArray, found: MarginSolution, kept: Any
+    ) -> Iterator[tuple[Rows, FloatArray]]:
+        """Blocks of rows, and the weights S (m, rows) of these; `kept` has the k′ if they are stored."""
         A = sum_copies(self.problem.sign * found.alpha, points.n_points)
-        total = np.zeros_like(Z)
-        for rows in [slice(0, points.n_points)] if slopes is not None else points.blocks(len(Z)):
+        for rows in [slice(0, points.n_points)] if kept is not None else points.blocks(len(Z)):
             used = np.flatnonzero(np.abs(A[rows]).max(axis=1) > 1e-10 * np.abs(A[rows]).max(initial=1e-300))
             chosen = used + rows.start
-            slope = slopes[:, used] if slopes is not None else points.compare(Z, chosen)[1]
-            total += points.kernel.pull(Z, points.X[chosen], slope * (beta @ A[chosen].T))
-        return total
+            slope = kept[:, used] if kept is not None else points.compare(Z, chosen)[1]
+            yield chosen, slope * (beta @ A[chosen].T)

@@ -20,6 +20,7 @@ from slimsvm.estimator import MachineOutlierDetector
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import MarginProblem
 from slimsvm.parameters import check_number
@@ -36,7 +37,8 @@ class SparseOneClassSVM(MachineOutlierDetector):
     nu : float, default=0.5
         Between 0 and 1. At most this share of the training samples lies outside, and at least this share lies outside
         or on the boundary.
-    kernel, gamma, coef0, degree : as in OneClassSVM. The kernel must have a gradient and be positive definite.
+    kernel, coef0, degree : as in OneClassSVM. The kernel must have a gradient and be positive definite.
+    gamma, metric, n_components, metric_init, metric_penalty, max_features : as in SparseLargeMarginClassifier.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of a OneClassSVM.
     n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
@@ -58,9 +60,14 @@ class SparseOneClassSVM(MachineOutlierDetector):
         *,
         nu: float = 0.5,
         kernel: str = "rbf",
-        gamma: float | str = "scale",
+        gamma: float | str | None = None,
         coef0: float = 0.0,
         degree: float = 3,
+        metric: Metric = "fixed",
+        n_components: int | float | None = None,
+        metric_init: MetricInit = "auto",
+        metric_penalty: float | None = None,
+        max_features: int | float | None = None,
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
@@ -79,6 +86,11 @@ class SparseOneClassSVM(MachineOutlierDetector):
         self.gamma = gamma
         self.coef0 = coef0
         self.degree = degree
+        self.metric = metric
+        self.n_components = n_components
+        self.metric_init = metric_init
+        self.metric_penalty = metric_penalty
+        self.max_features = max_features
         self.init = init
         self.n_init = n_init
         self.solver = solver

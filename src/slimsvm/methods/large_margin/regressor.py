@@ -19,6 +19,7 @@ from slimsvm.estimator import MachineRegressor
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import check_choice
@@ -34,7 +35,8 @@ class SparseLargeMarginRegressor(MachineRegressor):
     n_vectors : int, float or "auto", default="auto"
         The number of vectors, or their share of the training samples. "auto" is a tenth of them, at most 50. If it
         is larger than the number of samples, a warning is given and there are as many vectors as samples.
-    C, epsilon, kernel, gamma, coef0, degree : as in SVR. The kernel must have a gradient and be positive definite.
+    C, epsilon, kernel, coef0, degree : as in SVR. The kernel must have a gradient and be positive definite.
+    gamma, metric, n_components, metric_init, metric_penalty, max_features : as in SparseLargeMarginClassifier.
     loss : {"squared_epsilon_insensitive", "epsilon_insensitive"}, default="squared_epsilon_insensitive"
         The cost of a sample whose error exceeds epsilon by ξ: C ξ², which is smooth and several times faster, or C ξ,
         as in SVR, which suffers less from outliers. The names are those of LinearSVR.
@@ -47,7 +49,7 @@ class SparseLargeMarginRegressor(MachineRegressor):
     ----------
     machine_ : KernelMachine
     n_vectors_, vectors_, n_features_in_ : of `machine_`.
-    objective_ : float, W at the final vectors.
+    objective_ : float, W at the final vectors, with the penalty on the map.
     gap_ : float, the duality gap of the coefficients.
     n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
     history_ : list of dict, one per improvement of the best run: `step`, `objective`.
@@ -60,10 +62,15 @@ class SparseLargeMarginRegressor(MachineRegressor):
         C: float = 1.0,
         epsilon: float = 0.1,
         kernel: str = "rbf",
-        gamma: float | str = "scale",
+        gamma: float | str | None = None,
         coef0: float = 0.0,
         degree: float = 3,
         loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "squared_epsilon_insensitive",
+        metric: Metric = "fixed",
+        n_components: int | float | None = None,
+        metric_init: MetricInit = "auto",
+        metric_penalty: float | None = None,
+        max_features: int | float | None = None,
         init: Init = "random",
         n_init: int = 1,
         solver: Solver = "auto",
@@ -84,6 +91,11 @@ class SparseLargeMarginRegressor(MachineRegressor):
         self.coef0 = coef0
         self.degree = degree
         self.loss = loss
+        self.metric = metric
+        self.n_components = n_components
+        self.metric_init = metric_init
+        self.metric_penalty = metric_penalty
+        self.max_features = max_features
         self.init = init
         self.n_init = n_init
         self.solver = solver

@@ -2,7 +2,8 @@
 
 A machine has one `SearchProblem` or several, each a problem of the margin solver on the same points. For each of them,
 vectors start somewhere, `descend` moves them to where W(Z) (`objective.py`) is low, and the best of `n_init` such
-searches is kept. The results of all problems side by side are the machine.
+searches is kept. The results of all problems side by side are the machine. With a learned metric (`metric.py`), the map
+of the samples moves together with the vectors.
 """
 
 from __future__ import annotations
@@ -26,20 +27,23 @@ from slimsvm.methods.common import training
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
+from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_rows, most_useful
+from slimsvm.methods.large_margin.metric_start import GRADIENT_SAMPLES, MetricSettings, check_metric, start_maps
 from slimsvm.methods.large_margin.minibatch import BatchSchedule, stochastic_passes
-from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, MarginObjective, fit_coefficients, warn_if_inexact
+from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients, warn_if_inexact
 from slimsvm.methods.reduced_set.reduce import ReducedSetSettings, reduce_machine
 from slimsvm.methods.reduced_set.starts import k_means
-from slimsvm.optim import Result, Status, calm_blas, lbfgs
+from slimsvm.optim import calm_blas, lbfgs
 from slimsvm.optim.margin_problem import Loss, MarginProblem
-from slimsvm.optim.result import OnBest
 from slimsvm.parameters import auto_size, check_choice, check_count, check_number, resolve_sample_size
 
+OnPlace = Callable[[Placement], None]
 Init = Literal["random", "kmeans", "reduced_set"]
 Solver = Literal["auto", "lbfgs", "stochastic"]
 CLUSTERED = 20_000  # samples, at most, that k-means and the SVM behind a reduced set are given
 REDRAWN = 20  # times, at most, that equal rows are drawn again
 PER_CENTRE = 10  # samples per centre of k-means; at least 2,000 samples in all
+MAP_WAITS = 4  # one over the share of the iterations of L-BFGS in which a learned map stays at its start
 EXPENSIVE = 5e8  # N m (q m + d) above which a step of L-BFGS takes about a second, so mini-batches are used
 
 
@@ -56,86 +60,120 @@ class SearchProblem:
 
 
 @dataclass(frozen=True)
-class SearchResult:
-    """The vectors of a search, the coefficients on them, and the history of the search."""
+class Found:
+    """Where a descent ended, the objective there, and its iterations or passes."""
 
-    found: Result
+    place: Placement
+    value: float
+    n_iter: int
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Where a search ended, the coefficients and the penalty on the map there, and the history of the search."""
+
+    found: Found
     fit: MarginFit
+    penalty: float
     history: list[dict[str, Any]]
 
     @property
     def value(self) -> float:
-        """W at these vectors."""
-        return float(self.fit.solution.value.sum())
+        """W at these vectors and this map."""
+        return float(self.fit.solution.value.sum()) + self.penalty
 
 
 def descend(
     points: Points,
     problem: MarginProblem,
-    Z: FloatArray,
+    start: Placement,
     loss: Loss,
     *,
     max_iter: int,
     tol: float,
     history: list[dict[str, Any]],
     progress: Progress,
-    on_best: OnBest | None = None,
-) -> Result:
-    """The vectors that L-BFGS on W reaches from Z; it ends when a step gains less than `tol` of W.
+    pull: Pull | None = None,
+    on_best: OnPlace | None = None,
+) -> Found:
+    """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W.
 
-    Every better value goes into the history.
+    Every better value goes into the history. `pull` is the penalty on the map, if there is one. A map stays at its
+    start for the first quarter of the iterations: if it moves while the vectors are still far from good places, both
+    end in worse ones (friedman1, 8 vectors: W is 3,507 instead of 6,666).
     """
-    objective = MarginObjective(points, problem, loss)
 
-    def reported(x: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = objective(x)
-        if not history or value < history[-1]["objective"]:
-            history.append({"step": len(history), "objective": value})
-        progress.tell("step %d, objective %.6g", len(history), value)
-        return value, gradient
+    def run(points: Points, place: Placement, most: int, keep: OnPlace | None) -> Found:
+        objective = PlacementObjective(points, problem, loss, place, pull)
 
-    return lbfgs(reported, Z, relative=tol, unit=points.width, max_iter=max_iter, on_best=on_best)
+        def reported(x: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = objective(x)
+            if not history or value < history[-1]["objective"]:
+                history.append({"step": len(history), "objective": value})
+            progress.tell("step %d, objective %.6g", len(history), value)
+            return value, gradient
+
+        def better(x: FloatArray) -> None:
+            if keep is not None:
+                keep(place.like(x))
+
+        unit = place.units(points).flat()
+        found = lbfgs(reported, place.flat(), relative=tol, unit=unit, max_iter=most, on_best=better)
+        return Found(place.like(found.x), found.value, found.n_iter)
+
+    def keep_with_map(place: Placement) -> None:
+        if on_best is not None:
+            on_best(Placement(place.Z, start.A))
+
+    if start.A is None:
+        return run(points, start, max_iter, on_best)
+    first = run(start.mapped(points), Placement(start.Z), max_iter // MAP_WAITS, keep_with_map)
+    found = run(points, Placement(first.place.Z, start.A), max_iter - first.n_iter, on_best)
+    return Found(found.place, found.value, first.n_iter + found.n_iter)
 
 
 def descend_in_batches(
     points: Points,
     problem: MarginProblem,
-    start: FloatArray,
+    start: Placement,
     loss: Loss,
     schedule: BatchSchedule,
     rng: np.random.Generator,
     *,
     history: list[dict[str, Any]],
     progress: Progress,
-    on_best: OnBest | None = None,
-) -> Result:
-    """The vectors after passes over the data in mini-batches; each pass goes into the history, with a rough objective.
+    pull: Pull | None = None,
+    on_best: OnPlace | None = None,
+) -> Found:
+    """Where passes over the data in mini-batches lead; each pass goes into the history, with a rough objective.
 
     If the passes diverge, the vectors of the last good pass are the result, with a warning.
     """
-    Z, value, passes = start, np.inf, schedule.steps(points.n_points)[2]
-    for found, value in stochastic_passes(points, problem, start, loss, schedule, rng):
-        Z = found
+    place, value, passes = start, np.inf, schedule.steps(points.n_points)[2]
+    for place, value in stochastic_passes(points, problem, start, loss, schedule, rng, pull):
         history.append({"step": len(history), "objective": value})
         progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
         if on_best is not None:
-            on_best(Z)
+            on_best(place)
     done = len(history)
     if done == passes:
-        return Result(Z, value, passes, Status.CONVERGED)
+        return Found(place, value, passes)
     warnings.warn(
         f"Mini-batches diverged after {done} of {passes} passes; the vectors are those from before. Scale the data and "
         f"the values to learn, lower C, or use solver='lbfgs'.",
         ConvergenceWarning,
         stacklevel=2,
     )
-    return Result(Z, value, done, Status.MAX_ITER)
+    return Found(place, value, done)
 
 
-def work_of_a_step(points: Points, problem: MarginProblem, m: int) -> float:
-    """The multiplications of a step of L-BFGS on m vectors: N m (q m + d)."""
-    n, d = points.X.shape
-    return float(n * m * (problem.sign.shape[1] * m + d))
+def work_of_a_step(points: Points, problem: MarginProblem, m: int, A: FloatArray | None = None) -> float:
+    """The multiplications of a step of L-BFGS on m vectors: N m (q m + p), and N d p more for a projection A."""
+    n, p = points.X.shape
+    projection = 0
+    if A is not None and A.ndim == 2:
+        p, projection = len(A), A.size
+    return float(n * (m * (problem.sign.shape[1] * m + p) + projection))
 
 
 def check_parameters(estimator: Any) -> None:
@@ -147,6 +185,7 @@ def check_parameters(estimator: Any) -> None:
     check_count(estimator.n_passes, "n_passes", whose, optional=True)
     check_choice(estimator.init, "init", whose, get_args(Init))
     check_choice(estimator.solver, "solver", whose, get_args(Solver))
+    check_metric(estimator)
 
 
 def train(
@@ -167,12 +206,13 @@ def train(
     whose = type(estimator).__name__
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
+    metric = MetricSettings.of(estimator, points)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
     auto = -(-auto_size(points.n_points, outputs.shape[1]) // len(problems))
     m = resolve_sample_size(estimator.n_vectors, points.n_points, whose, auto)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
-        search = _Search(estimator, points, loss, progress, rng)
+        search = _Search(estimator, points, loss, metric, progress, rng)
 
         def best() -> Any:
             if len(search.kept) < len(problems):
@@ -189,68 +229,119 @@ class _Search:
     """Searches with an estimator's parameters; `kept` has the best vectors so far of each problem that has begun."""
 
     def __init__(
-        self, estimator: Any, points: Points, loss: Loss, progress: Progress, rng: np.random.Generator
+        self,
+        estimator: Any,
+        points: Points,
+        loss: Loss,
+        metric: MetricSettings,
+        progress: Progress,
+        rng: np.random.Generator,
     ) -> None:
         self.init, self.n_init = estimator.init, int(estimator.n_init)
         self.max_iter, self.tol, self.solver = int(estimator.max_iter), float(estimator.tol), estimator.solver
         passes = None if estimator.n_passes is None else int(estimator.n_passes)
         self.schedule = BatchSchedule(passes, int(estimator.batch_size))
-        self.points, self.loss, self.progress, self.rng = points, loss, progress, rng
-        self.kept: list[FloatArray] = []
+        self.points, self.loss, self.metric, self.progress, self.rng = points, loss, metric, progress, rng
+        self.kept: list[Placement] = []
 
     def best_of_searches(self, problem: SearchProblem, m: int) -> SearchResult:
         """The best of `n_init` searches from different starts."""
         best: SearchResult | None = None
+        A = self._first_map(problem, m)
+        pull = self.metric.pull(self.points, problem.margin, A)
         for _ in range(self.n_init):
-            start = self._start(problem, m)
+            start = self._start(problem, m, A)
             if best is None:
                 self.kept.append(start)
-            result = self._search_once(problem, start, follow=best is None)
+            result = self._search_once(self.points, problem, start, pull, self._keep if best is None else None)
             best = result if best is None or result.value < best.value else best
-            self.kept[-1] = best.found.x
+            self.kept[-1] = best.found.place
         assert best is not None
+        for n_features in self.metric.stages:
+            best = self._with_fewer_features(problem, best, pull, n_features)
+            self.kept[-1] = best.found.place
         return best
+
+    def _keep(self, place: Placement) -> None:
+        self.kept[-1] = place
+
+    def _with_fewer_features(
+        self, problem: SearchProblem, result: SearchResult, pull: Pull | None, n_features: int
+    ) -> SearchResult:
+        """The result of one more descent, which reads only the features that the map uses most."""
+        place, d = result.found.place, self.points.X.shape[1]
+        assert place.A is not None
+        used = most_useful(self.points, place.A, n_features)
+        few = Points(self.points.kernel, self.points.X[:, used], centred=False)
+        pull = None if pull is None else pull.of_features(used)
+        again = self._search_once(few, problem, place.of_features(used), pull)
+        n_iter = result.found.n_iter + again.found.n_iter
+        found = Found(again.found.place.with_unused(used, d), again.found.value, n_iter)
+        first = len(result.history)
+        steps = [step | {"step": first + step["step"]} for step in again.history]
+        return SearchResult(found, again.fit, again.penalty, [*result.history, *steps])
 
     def results_so_far(self, problems: list[SearchProblem]) -> list[SearchResult]:
         """The results on the best vectors so far, whose searches were interrupted."""
         results = []
-        for problem, Z in zip(problems, self.kept, strict=True):
-            fit = fit_coefficients(self.points, Z, problem.margin, self.loss, tolerance=1e-4)
-            results.append(SearchResult(Result(Z, float(fit.solution.value.sum()), 0, Status.MAX_ITER), fit, []))
+        for problem, place in zip(problems, self.kept, strict=True):
+            fit = fit_coefficients(place.mapped(self.points), place.Z, problem.margin, self.loss, tolerance=1e-4)
+            results.append(SearchResult(Found(place, float(fit.solution.value.sum()), 0), fit, 0.0, []))
         return results
 
-    def _search_once(self, problem: SearchProblem, start: FloatArray, *, follow: bool) -> SearchResult:
-        """The result of one descent; with `follow`, every better set of vectors is kept on the way."""
-
-        def keep(Z: FloatArray) -> None:
-            if follow:
-                self.kept[-1] = Z
-
+    def _search_once(
+        self, points: Points, problem: SearchProblem, start: Placement, pull: Pull | None, keep: OnPlace | None = None
+    ) -> SearchResult:
+        """The result of one descent; `keep` is given every better placement on the way."""
         history: list[dict[str, Any]] = []
-        reporting: Any = {"history": history, "progress": self.progress, "on_best": keep}
-        where = self.points, problem.margin, start, self.loss
-        expensive = self.solver == "auto" and work_of_a_step(self.points, problem.margin, len(start)) > EXPENSIVE
+        reporting: Any = {"history": history, "progress": self.progress, "pull": pull, "on_best": keep}
+        where = points, problem.margin, start, self.loss
+        expensive = self.solver == "auto" and work_of_a_step(points, problem.margin, len(start.Z), start.A) > EXPENSIVE
         if expensive or self.solver == "stochastic":
             found, tolerance = descend_in_batches(*where, self.schedule, self.rng, **reporting), LOOSE
         else:
             found, tolerance = descend(*where, max_iter=self.max_iter, tol=self.tol, **reporting), LOOSE / 100
-        fit = fit_coefficients(self.points, found.x, problem.margin, self.loss, tolerance=tolerance)
-        return SearchResult(found, fit, history)
+        place = found.place
+        fit = fit_coefficients(place.mapped(points), place.Z, problem.margin, self.loss, tolerance=tolerance)
+        penalty = 0.0 if pull is None or place.A is None else pull(place.A)[0]
+        return SearchResult(found, fit, penalty, history)
 
-    def _start(self, problem: SearchProblem, m: int) -> FloatArray:
-        points, n, rng = self.points, self.points.n_points, self.rng
+    def _first_map(self, problem: SearchProblem, m: int) -> FloatArray | None:
+        """The map at the start: of several, the one with the largest margin for random vectors, on a sample."""
+        if self.metric.metric == "fixed":
+            return None
+        points, n = self.points, self.points.n_points
+        rows = self._sample(problem, GRADIENT_SAMPLES)
+        maps = list(start_maps(points, self.metric, lambda: problem.train_full(rows), self.rng))
+        if len(maps) == 1:
+            return maps[0]
+        some, part = Points(points.kernel, points.X[rows], centred=False), problem.margin.of_rows(rows, n)
+        vectors = Placement(draw_rows(some.X, min(m, len(rows)), self.rng))
+
+        def objective(A: FloatArray) -> float:
+            place = vectors.through(A)
+            fit = fit_coefficients(place.mapped(some), place.Z, part, self.loss, tolerance=1e-2)
+            return float(fit.solution.value.sum())
+
+        return min(maps, key=objective)
+
+    def _start(self, problem: SearchProblem, m: int, A: FloatArray | None) -> Placement:
+        points, rng = self.points, self.rng
         if self.init == "random":
-            return draw_rows(points.X, m, rng)
-        chosen = self._sample(problem) if n > CLUSTERED else rng.permutation(n)
+            return Placement(draw_rows(points.X, m, rng), None).through(A)
+        chosen = self._sample(problem, CLUSTERED)
         if self.init == "kmeans":
             chosen = chosen[: max(2000, PER_CENTRE * m)]
-            return k_means(points.X[chosen], problem.costs[chosen], m, rng)
-        return _reduced_set(points, problem.train_full(chosen), m, rng)
+            X = points.X[chosen] if A is None else map_rows(points.X[chosen], A)
+            return Placement(k_means(X, problem.costs[chosen], m, rng), A)
+        return Placement(_reduced_set(points, problem.train_full(chosen), m, rng)).through(A)
 
-    def _sample(self, problem: SearchProblem) -> NDArray[np.intp]:
-        """`CLUSTERED` rows at random, and one more of each class that they lack."""
+    def _sample(self, problem: SearchProblem, most: int) -> NDArray[np.intp]:
+        """`most` rows at random, and one more of each class that they lack; all rows if there are no more."""
         n = self.points.n_points
-        chosen, sign = self.rng.choice(n, CLUSTERED, replace=False), problem.margin.sign[:n]
+        if n <= most:
+            return self.rng.permutation(n)
+        chosen, sign = self.rng.choice(n, most, replace=False), problem.margin.sign[:n]
         lacking = [side[:, c] for side in (sign > 0, sign < 0) for c in np.flatnonzero(~side[chosen].any(axis=0))]
         return np.concatenate([chosen, *(np.flatnonzero(rows)[:1] for rows in lacking)])
 
@@ -285,15 +376,16 @@ def _set_fitted(
     level: float,
 ) -> Any:
     """The estimator, with the machine of all results side by side: vectors have coefficients for their own outputs."""
-    Z = np.vstack([result.found.x for result in results])
+    places = [result.found.place for result in results]
+    Z = np.vstack([place.Z for place in places])
     beta, b = np.zeros((len(Z), outputs.shape[1])), np.zeros(outputs.shape[1])
     first = 0
     for part, result in zip(outputs, results, strict=True):
-        last = first + len(result.found.x)
+        last = first + len(result.found.place.Z)
         beta[first:last, part], b[part] = result.fit.beta, result.fit.b + level
         first = last
-    estimator.machine_ = training.make_machine(estimator, points, Z, beta, b, answer)
-    estimator.objective_ = float(sum(result.fit.solution.value.sum() for result in results))
+    estimator.machine_ = training.make_machine(estimator, points, Z, beta, b, answer, places[0].A)
+    estimator.objective_ = float(sum(result.value for result in results))
     estimator.gap_ = float(sum(result.fit.solution.gap.sum() for result in results))
     estimator.n_iter_ = sum(result.found.n_iter for result in results)
     estimator.history_ = [step for result in results for step in result.history]

@@ -1,0 +1,189 @@
+"""Where a learned metric starts, and how strongly it is pulled back there.
+
+A map starts as the identity, at the leading principal components of the samples, or at the leading directions of a
+trained SVM's average gradient outer product, mean ∇f ∇fᵀ, along which its scores change most. It is scaled so that the
+median distance between samples stays as it is: the kernel's γ means the same before and after.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.sparse.linalg import svds
+
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.heads import PairwiseHead
+from slimsvm.importers import import_model
+from slimsvm.kernels.geometry import dense, row_norms
+from slimsvm.machine import KernelMachine
+from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.metric import Pull, deviations, map_rows
+from slimsvm.optim.margin_problem import MarginProblem
+from slimsvm.parameters import check_choice, check_number, resolve_size
+
+Metric = Literal["fixed", "diagonal", "projection"]
+MetricInit = Literal["auto", "identity", "pca", "gradients"]
+FULL = 64  # features up to which a projection keeps all of them by default
+GRADIENT_SAMPLES = 2000  # samples, at most, of the SVM whose gradients a map starts from, and of the gradients
+SAMPLED = 10_000  # samples, at most, that principal components and median distances are computed from
+PAIRS = 2000  # of samples, whose median distance is kept
+LEAST = 0.1  # of the largest: no feature starts with a smaller scale, because a scale of zero cannot grow
+STAGE = 4  # the features are reduced by at most this factor at a time
+PENALTY = 0.2  # the default penalty, times the numbers in the map, divided by the number of samples
+
+
+def check_metric(estimator: Any) -> None:
+    """Refuse wrong parameters of a learned metric, before the data are looked at."""
+    whose = type(estimator).__name__
+    check_choice(estimator.metric, "metric", whose, get_args(Metric))
+    check_choice(estimator.metric_init, "metric_init", whose, get_args(MetricInit))
+    check_number(estimator.metric_penalty, "metric_penalty", whose, least=0, optional=True)
+    if estimator.metric == "fixed" and estimator.max_features is not None:
+        raise ValueError(
+            f"max_features of {whose} needs metric='diagonal' or 'projection': with metric='fixed' every feature is "
+            f"used. Got max_features={estimator.max_features!r}."
+        )
+    if estimator.metric != "fixed" and estimator.kernel != "rbf":
+        raise ValueError(
+            f"metric={estimator.metric!r} of {whose} needs kernel='rbf': with kernels of dot products a map can be "
+            f"scaled against the vectors, and other kernels have no gradient. Got kernel={estimator.kernel!r}. Use "
+            f"kernel='rbf' or metric='fixed'."
+        )
+
+
+@dataclass(frozen=True)
+class MetricSettings:
+    """What is learned: the metric, p, where the map starts, the penalty λ, and how many features it uses.
+
+    `stages` are the numbers of features after each descent that leaves some out, the last of them what was asked for.
+    """
+
+    metric: Metric
+    n_components: int
+    init: MetricInit
+    penalty: float
+    stages: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(estimator: Any, points: Points) -> MetricSettings:
+        """The settings of an estimator's parameters, for its samples."""
+        n, d = points.X.shape
+        whose, given = type(estimator).__name__, estimator.metric_penalty
+        p = (
+            min(d, FULL)
+            if estimator.n_components is None
+            else _resolve(estimator.n_components, d, whose, "n_components")
+        )
+        if estimator.metric == "projection" and estimator.metric_init == "identity" and p < d:
+            raise ValueError(
+                f"metric_init='identity' of {whose} needs as many components as features, {d}. Got n_components={p}. "
+                f"Use metric_init='pca' or 'gradients'."
+            )
+        size = p * d if estimator.metric == "projection" else d
+        penalty = PENALTY * size / n if given is None else float(given)
+        return MetricSettings(estimator.metric, p, estimator.metric_init, penalty, _stages(estimator, d))
+
+    def pull(self, points: Points, problem: MarginProblem, A: FloatArray | None) -> Pull | None:
+        """The penalty on maps that start at A.
+
+        λ times the costs of all samples, times the mean squared distance by which the map moves a typical sample, in
+        squared widths of the kernel.
+        """
+        if A is None or not self.penalty:
+            return None
+        costs = float(problem.bound.sum(axis=0).mean())
+        return Pull(A, self.penalty * costs * points.kernel.gamma * deviations(points.X) ** 2)
+
+
+def _resolve(given: Any, d: int, whose: str, name: str) -> int:
+    """A number of features or components, from a count of at most d or from a share of d."""
+    if isinstance(given, (float, np.floating)) and given == 1.0:
+        return d
+    found = resolve_size(given, d, whose, name, "features")
+    if found > d:
+        raise ValueError(f"{name} of {whose} must be at most {d}, the features of the data. Got {found}.")
+    return found
+
+
+def _stages(estimator: Any, d: int) -> tuple[int, ...]:
+    """Numbers of features from below d down to max_features, each at least a quarter of the one before."""
+    if estimator.max_features is None:
+        return ()
+    last = _resolve(estimator.max_features, d, type(estimator).__name__, "max_features")
+    if last == d:
+        return ()
+    n = math.ceil(math.log(d / last, STAGE))
+    return tuple(dict.fromkeys(round(d * (last / d) ** (i / n)) for i in range(1, n + 1)))
+
+
+def start_maps(
+    points: Points, settings: MetricSettings, train_parent: Callable[[], Any], rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Maps A to start from, (d,) or (p, d): one, or two to choose from. `train_parent` trains an SVM on the points."""
+    d = points.X.shape[1]
+    diagonal, p = settings.metric == "diagonal", settings.n_components
+    inits: tuple[str, ...] = (settings.init,)
+    if settings.init == "auto":
+        inits = ("identity",) if diagonal or p == d else ("pca", "gradients")
+    some = points.X[rng.permutation(points.n_points)[:SAMPLED]]
+    for init in inits:
+        if init == "identity":
+            yield np.ones(d) if diagonal else np.eye(d)
+        elif init == "gradients":
+            machine, few = import_model(train_parent()).machine, some[:GRADIENT_SAMPLES]
+            yield with_median_distance(gradient_map(machine, few, None if diagonal else p), some, rng)
+        else:
+            A = 1.0 / deviations(points.X) if diagonal else principal_map(some, p)
+            yield with_median_distance(A, some, rng)
+
+
+def principal_map(X: Any, p: int) -> FloatArray:
+    """The p leading principal directions of centred rows, (p, d); uncentred directions of sparse rows."""
+    if is_sparse(X) and p < min(X.shape):
+        return np.asarray(svds(X, k=p, random_state=0)[2][::-1])
+    X = dense(X)
+    return np.asarray(np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :p].T)
+
+
+def gradient_map(machine: KernelMachine, X: Any, p: int | None) -> FloatArray:
+    """A map from the average gradient outer product of the machine's scores at X.
+
+    The roots of its diagonal, (d,), for p = None, else its p leading directions times the roots of their eigenvalues.
+    """
+    outer = gradient_outer_product(machine, X)
+    if p is None:
+        scales = np.sqrt(np.diag(outer))
+        return np.maximum(scales, LEAST * scales.max()) if scales.any() else np.ones(len(outer))
+    values, directions = np.linalg.eigh(outer)
+    values, directions = values[::-1][:p], directions[:, ::-1][:, :p]
+    scales = np.sqrt(np.maximum(values, 0.0))
+    scales = np.maximum(scales, LEAST * scales[0]) if scales[0] > 0 else np.ones(p)
+    return np.asarray(scales[:, None] * directions.T)
+
+
+def gradient_outer_product(machine: KernelMachine, X: Any) -> FloatArray:
+    """mean_i Σ_c ∇f_c(x_i) ∇f_c(x_i)ᵀ over rows and scores, (d, d), in the space of the machine's points."""
+    head = machine.head.pairs() if isinstance(machine.head, PairwiseHead) else machine.head
+    X = dense(X)
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for coef in head.coef.T:
+        used = np.flatnonzero(coef)
+        Z = machine.points[used]
+        gradient = machine.kernel.input_gradient(X, Z, np.broadcast_to(coef[used], (len(X), len(used))))
+        total += gradient.T @ gradient
+    return total / len(X)
+
+
+def with_median_distance(A: FloatArray, X: Any, rng: np.random.Generator) -> FloatArray:
+    """A, scaled so that the median distance between rows of X is the same before and after the map."""
+    left, right = rng.integers(X.shape[0], size=(2, PAIRS))
+    before = row_norms(X[left] - X[right])
+    apart = before > 0
+    after = row_norms(map_rows(X[left] - X[right], A))
+    if not apart.any() or not np.median(after[apart]) > 0:
+        return A
+    return np.asarray(A * np.sqrt(np.median(before[apart]) / np.median(after[apart])))
