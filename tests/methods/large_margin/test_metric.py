@@ -16,6 +16,7 @@ from slimsvm.kernels import Rbf, resolve_gamma
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_gradient, map_rows
 from slimsvm.methods.large_margin.metric_start import (
+    MetricSettings,
     gradient_map,
     gradient_outer_product,
     principal_map,
@@ -51,7 +52,7 @@ def test_the_gradient_equals_finite_differences(kind: str, loss: Any, shape: str
     X, A = rng.standard_normal((40, 4)), rng.standard_normal(MAPS[shape])
     points = Points(Rbf(0.3), sparse.csr_array(X) if as_csr else X)
     problem, start = problem_of(kind, rng, 40), Placement(rng.standard_normal((3, len(A))), A)
-    pull = Pull(0.8 * A, rng.uniform(0.5, 1.0, 4))
+    pull = Pull(A + 0.3 * rng.standard_normal(A.shape), rng.uniform(0.5, 1.0, 4), keeps_volume=kind == "one class")
 
     def value(x: Any) -> float:
         return PlacementObjective(points, problem, loss, start, pull, 1e-12)(x)[0]
@@ -63,6 +64,51 @@ def test_the_gradient_equals_finite_differences(kind: str, loss: Any, shape: str
         direction[part] = rng.standard_normal(len(x[part]))
         expected = slope_along(value, x, direction)
         assert gradient @ direction == pytest.approx(expected, rel=2e-4, abs=2e-4 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("shape", MAPS)
+def test_maps_keep_the_volume_of_their_start(shape: str) -> None:
+    rng = np.random.default_rng(5)
+    start, A = rng.standard_normal((2, *MAPS[shape]))
+    pull = Pull(start, np.ones(4), keeps_volume=True)
+
+    def volume(A: Any) -> float:
+        return float(np.abs(np.prod(A)) if A.ndim == 1 else np.sqrt(np.linalg.det(A @ A.T)))
+
+    assert volume(pull.factor(A) * A) == pytest.approx(volume(start))
+    assert Pull(start, np.ones(4)).factor(A) == 1.0
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "stochastic"])
+def test_a_one_class_map_does_not_shrink_to_a_point(solver: Any) -> None:
+    X = np.random.default_rng(0).standard_normal((200, 3)) * [3.0, 1.0, 0.3]
+    given: Any = {"nu": 0.1, "init": "kmeans", "solver": solver, "n_passes": 600, "random_state": 0}
+    scale = SparseOneClassSVM(4, metric="diagonal", metric_penalty=1e-3, **given).fit(X).machine_.input_map.scale
+    assert np.abs(np.prod(scale)) == pytest.approx(1.0, rel=1e-4)
+    assert abs(scale[0]) < abs(scale[1]) < abs(scale[2])  # the narrower a feature, the more a deviation says
+
+
+@pytest.mark.parametrize("metric", LEARNED)
+@pytest.mark.parametrize("solver", ["lbfgs", "stochastic"])
+def test_useless_features_are_left_out(metric: str, solver: str) -> None:
+    X, y = relevant(400, d=12)
+    model = learner(solver=solver, max_features=2, n_passes=100, **LEARNED[metric] | {"metric_init": "gradients"})
+    model.fit(X, y)
+    scale = np.atleast_2d(model.machine_.input_map.scale)
+    np.testing.assert_array_equal(np.flatnonzero(np.abs(scale).sum(axis=0)), [0, 1])
+    assert model.score(X, y) > 0.95
+    other = X.copy()
+    other[:, 2:] = 1e3
+    np.testing.assert_array_equal(model.predict(other), model.predict(X))
+    steps = [step["step"] for step in model.history_]
+    assert steps == list(range(len(steps)))
+
+
+def test_features_are_left_out_in_stages() -> None:
+    X = relevant(60, d=40)[0]
+    for given, stages in ((None, ()), (40, ()), (1.0, ()), (20, (20,)), (0.25, (10,)), (2, (15, 5, 2))):
+        model = learner(metric="diagonal", max_features=given)
+        assert MetricSettings.of(model, Points(Rbf(1.0), X)).stages == stages
 
 
 @pytest.mark.parametrize("as_csr", [False, True])
@@ -125,7 +171,8 @@ def test_a_stronger_penalty_keeps_the_map_nearer_to_its_start() -> None:
     away = []
     for penalty in (0.0, 1e-3, 1e-1, 1e4):
         model = learner(metric="diagonal", metric_penalty=penalty).fit(X, y)
-        away.append(float(np.abs(model.machine_.input_map.scale - 1.0).max()))
+        scale = model.machine_.input_map.scale
+        away.append(float(np.abs(scale / scale.mean() - 1.0).max()))  # the width is free
     assert away[0] > away[2] > away[3]
     assert away[3] < 1e-3
 
@@ -146,8 +193,8 @@ def learner(n_vectors: int = 6, **options: Any) -> SparseLargeMarginClassifier:
 def test_irrelevant_features_are_found(metric: str, solver: str) -> None:
     X, y = relevant(600, d=20)
     X_new, y_new = relevant(2000, d=20, seed=1)
-    fixed = learner(solver=solver).fit(X, y).score(X_new, y_new)
-    model = learner(solver=solver, **LEARNED[metric]).fit(X, y)
+    fixed = learner(solver=solver, n_passes=400).fit(X, y).score(X_new, y_new)
+    model = learner(solver=solver, n_passes=400, **LEARNED[metric]).fit(X, y)
     assert model.score(X_new, y_new) > max(0.92, fixed + 0.05)
     A = np.atleast_2d(model.machine_.input_map.scale)
     sizes = np.sqrt(np.sum(A**2, axis=0))
@@ -271,6 +318,9 @@ def test_batches_that_diverge_keep_the_last_good_map() -> None:
         ({"metric": "projection", "n_components": 3, "metric_init": "identity"}, "as many components as features, 8"),
         ({"metric": "diagonal", "metric_penalty": -1.0}, "metric_penalty of SparseLargeMarginClassifier must be"),
         ({"metric": "diagonal", "vectors": "per_class"}, "needs vectors='shared'"),
+        ({"max_features": 2}, "max_features of SparseLargeMarginClassifier needs metric='diagonal' or 'projection'"),
+        ({"metric": "diagonal", "max_features": 9}, "max_features .* must be at most 8, the features of the data"),
+        ({"metric": "diagonal", "max_features": 0}, "max_features of SparseLargeMarginClassifier must be"),
     ],
 )
 def test_bad_parameters(options: Any, message: str) -> None:

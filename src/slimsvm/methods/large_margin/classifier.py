@@ -53,10 +53,10 @@ class SparseLargeMarginClassifier(MachineClassifier):
     metric_init : {"auto", "identity", "pca", "gradients"}, default="auto"
         Where the map starts: all features alike, the principal components of the samples (with "diagonal": features
         scaled to the same size), or the directions along which the scores of an SVC change most. "auto" is
-        "identity", or "pca" for a projection to fewer dimensions than features.
+        "identity", or for a projection to fewer dimensions "gradients", and "pca" beyond 64 features.
     metric_penalty : float, default=None
-        How strongly the map is pulled towards its start; 0 is not at all. By default 0.2 times the numbers in the map,
-        divided by the number of samples, so few samples cannot move many numbers far.
+        How strongly the map is pulled towards multiples of its start; 0 is not at all. By default 0.2 times the
+        numbers in the map, divided by the number of samples, so few samples cannot move many numbers far.
     max_features : int or float, default=None
         The largest number of features that the map may use, or their share. The least useful ones are left out, and
         vectors and map are trained again; `features_used_` names the others.

@@ -1,14 +1,18 @@
 """Learned metrics: an input map A that is trained together with the vectors, which live in the mapped space.
 
-    W(Z, A) = W(Z) on the mapped samples p_i = A x_i  +  Σ_j v_j ‖a_j − a⁰_j‖²
+    W(Z, A) = W(Z) on the mapped samples p_i = A x_i  +  min over t of Σ_j v_j ‖a_j − t a⁰_j‖²
 
 (`objective.py` has W(Z).) A is one scale per feature, (d,), or a projection, (p, d); a_j is its column for feature j.
-The penalty pulls A towards its start A⁰. By the envelope theorem, with the same α and β as for ∂W/∂Z,
+The penalty pulls A towards multiples of its start A⁰, so the width of the kernel is free to change. By the envelope
+theorem, with the same α and β as for ∂W/∂Z,
 
     ∂W/∂p_i = −Σ_u S_iu ∂t(p_i, z_u)/∂p_i,   S_iu = k′(t_iu) Σ_c β_uc α_ic σ_ic,   ∂W/∂A = Σ_i ∂W/∂p_i x_iᵀ
 
 The kernel's γ stays as it is: A carries the width. Only kernels of ‖p − z‖² can have a learned metric. With kernels of
 dot products, A and Z could be scaled by t and 1/t, which leaves the scores unchanged and lowers βᵀK_zβ to nothing.
+
+A one-class machine would gain most from a map that moves all samples to one point. So its map keeps its volume, Π|a_j|
+or √det(A Aᵀ): A stands for t A, with the factor t that gives the volume of the start.
 
 Symbols as in `objective.py`; X (N, d) about its mean, P (N, p) = X Aᵀ.
 """
@@ -103,20 +107,45 @@ class Placement:
 
 @dataclass(frozen=True)
 class Pull:
-    """The penalty Σ_j v_j ‖a_j − a⁰_j‖² on a map A; `weights` are the v_j, (d,)."""
+    """The penalty min_t Σ_j v_j ‖a_j − t a⁰_j‖² on a map A; `weights` are the v_j, (d,), and A⁰ is `start`.
+
+    With `keeps_volume`, maps have the volume of the start.
+    """
 
     start: FloatArray
     weights: FloatArray
+    keeps_volume: bool = False
 
     def __call__(self, A: Array) -> tuple[float, Array]:
         """The penalty and its gradient."""
-        away = A - self.start
+        weighted = self.weights * self.start
+        size = float(np.sum(weighted * self.start))
+        t = float(np.sum(weighted * A)) / size if size > 0 else 1.0
+        away = A - (t * self.start).astype(A.dtype)
         by_A = self.weights.astype(A.dtype) * away
         return float(np.sum(by_A * away)), 2.0 * by_A
 
     def of_features(self, used: NDArray[np.intp]) -> Pull:
         """The penalty on maps of the features `used` alone."""
-        return Pull(self.start[..., used], self.weights[used])
+        return Pull(self.start[..., used], self.weights[used], self.keeps_volume)
+
+    def factor(self, A: Array) -> float:
+        """t, which gives t A the volume of the start; 1 if volumes do not matter."""
+        if not self.keeps_volume:
+            return 1.0
+        return float(np.exp((_log_volume(self.start) - _log_volume(A)) / len(A)))
+
+    def through_factor(self, A: Array, by_tA: Array) -> Array:
+        """The gradient of a function of t A by A itself."""
+        if not self.keeps_volume:
+            return by_tA
+        by_log = 1.0 / A if A.ndim == 1 else np.linalg.solve(A @ A.T, A)
+        return np.asarray(self.factor(A) * (by_tA - np.sum(by_tA * A) / len(A) * by_log))
+
+
+def _log_volume(A: Array) -> float:
+    A = np.asarray(A, dtype=np.float64)
+    return float(np.log(np.abs(A)).sum() if A.ndim == 1 else 0.5 * np.linalg.slogdet(A @ A.T)[1])
 
 
 class PlacementObjective:
@@ -134,9 +163,16 @@ class PlacementObjective:
         self.points, self.start, self.pull = points, start, pull
         self.margin = MarginObjective(points, problem, loss, tolerance)
 
+    def place(self, x: FloatArray) -> Placement:
+        """The placement that the numbers x stand for."""
+        given = self.start.like(x)
+        if given.A is None or self.pull is None:
+            return given
+        return Placement(given.Z, self.pull.factor(given.A) * given.A)
+
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         """W and its gradient at x."""
-        Z, A = (place := self.start.like(x)).Z, place.A
+        Z, A = (place := self.place(x)).Z, place.A
         if A is None:
             value, by_Z = self.margin(Z)
             return value, by_Z.ravel()
@@ -147,6 +183,9 @@ class PlacementObjective:
             by_A[...] -= map_gradient(self.points.X[rows], mapped.X[rows], Z, S.T, A)
 
         value, by_Z = self.margin.evaluate(mapped, Z, visit)
+        given = self.start.like(x).A
+        if self.pull is not None and given is not None:
+            by_A = self.pull.through_factor(given, by_A)
         return value + penalty, Placement(by_Z, by_A).flat()
 
 

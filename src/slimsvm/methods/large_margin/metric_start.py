@@ -8,7 +8,7 @@ median distance between samples stays as it is: the kernel's γ means the same b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,6 +28,7 @@ from slimsvm.parameters import check_choice, check_number, resolve_size
 Metric = Literal["fixed", "diagonal", "projection"]
 MetricInit = Literal["auto", "identity", "pca", "gradients"]
 FULL = 64  # features up to which a projection keeps all of them by default
+FEW = 64  # features up to which a projection starts at the gradients of an SVM: of more, few samples say little
 GRADIENT_SAMPLES = 2000  # samples, at most, of the SVM whose gradients a map starts from, and of the gradients
 SAMPLED = 10_000  # samples, at most, that principal components and median distances are computed from
 PAIRS = 2000  # of samples, whose median distance is kept
@@ -91,12 +92,13 @@ class MetricSettings:
         """The penalty on maps that start at A.
 
         λ times the costs of all samples, times the mean squared distance by which the map moves a typical sample, in
-        squared widths of the kernel.
+        squared widths of the kernel. One-class problems, which have a tilt, keep the volume.
         """
-        if A is None or not self.penalty:
+        if A is None:
             return None
         costs = float(problem.bound.sum(axis=0).mean())
-        return Pull(A, self.penalty * costs * points.kernel.gamma * deviations(points.X) ** 2)
+        weights = self.penalty * costs * points.kernel.gamma * deviations(points.X) ** 2
+        return Pull(A, weights, keeps_volume=bool(problem.tilt.any()))
 
 
 def _resolve(given: Any, d: int, whose: str, name: str) -> int:
@@ -120,25 +122,26 @@ def _stages(estimator: Any, d: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(d * (last / d) ** (i / n)) for i in range(1, n + 1)))
 
 
-def start_maps(
+def start_map(
     points: Points, settings: MetricSettings, train_parent: Callable[[], Any], rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Maps A to start from, (d,) or (p, d): one, or two to choose from. `train_parent` trains an SVM on the points."""
+) -> FloatArray | None:
+    """A at the start, (d,) or (p, d), or None for the fixed metric. `train_parent` trains an SVM on the points."""
+    if settings.metric == "fixed":
+        return None
     d = points.X.shape[1]
     diagonal, p = settings.metric == "diagonal", settings.n_components
-    inits: tuple[str, ...] = (settings.init,)
-    if settings.init == "auto":
-        inits = ("identity",) if diagonal or p == d else ("pca", "gradients")
+    init = settings.init
+    if init == "auto":
+        init = "identity" if diagonal or p == d else "gradients" if d <= FEW else "pca"
+    if init == "identity":
+        return np.ones(d) if diagonal else np.eye(d)
     some = points.X[rng.permutation(points.n_points)[:SAMPLED]]
-    for init in inits:
-        if init == "identity":
-            yield np.ones(d) if diagonal else np.eye(d)
-        elif init == "gradients":
-            machine, few = import_model(train_parent()).machine, some[:GRADIENT_SAMPLES]
-            yield with_median_distance(gradient_map(machine, few, None if diagonal else p), some, rng)
-        else:
-            A = 1.0 / deviations(points.X) if diagonal else principal_map(some, p)
-            yield with_median_distance(A, some, rng)
+    if init == "gradients":
+        machine, few = import_model(train_parent()).machine, some[:GRADIENT_SAMPLES]
+        A = gradient_map(machine, few, None if diagonal else p)
+    else:
+        A = 1.0 / deviations(points.X) if diagonal else principal_map(some, p)
+    return with_median_distance(A, some, rng)
 
 
 def principal_map(X: Any, p: int) -> FloatArray:
@@ -152,17 +155,14 @@ def principal_map(X: Any, p: int) -> FloatArray:
 def gradient_map(machine: KernelMachine, X: Any, p: int | None) -> FloatArray:
     """A map from the average gradient outer product of the machine's scores at X.
 
-    The roots of its diagonal, (d,), for p = None, else its p leading directions times the roots of their eigenvalues.
+    The roots of its diagonal, (d,), for p = None, else its p leading directions, all with the same scale: scaled by
+    their eigenvalues, a few of them hide the others.
     """
     outer = gradient_outer_product(machine, X)
     if p is None:
         scales = np.sqrt(np.diag(outer))
         return np.maximum(scales, LEAST * scales.max()) if scales.any() else np.ones(len(outer))
-    values, directions = np.linalg.eigh(outer)
-    values, directions = values[::-1][:p], directions[:, ::-1][:, :p]
-    scales = np.sqrt(np.maximum(values, 0.0))
-    scales = np.maximum(scales, LEAST * scales[0]) if scales[0] > 0 else np.ones(p)
-    return np.asarray(scales[:, None] * directions.T)
+    return np.asarray(np.linalg.eigh(outer)[1][:, ::-1][:, :p].T)
 
 
 def gradient_outer_product(machine: KernelMachine, X: Any) -> FloatArray:

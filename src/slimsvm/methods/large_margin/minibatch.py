@@ -191,13 +191,15 @@ class Descent:
         if self.pull is not None and self.A is not None and by_A is not None:
             pulled, more_A = self.pull(self.A)
             value += self.pull_scale * pulled
-            by_A += self.pull_scale * more_A
+            by_A = self.pull.through_factor(self.A, by_A + self.pull_scale * more_A)
         self.n_steps += 1
         self.W_mean += (1.0 - MOMENTUM) * (by_W - self.W_mean)
         self.W -= (NEWTON_RATE * calm) * cho_solve(self.curvature, self.W_mean, check_finite=False)
         self.vectors.move(by_Z, calm * warm)
         if self.map is not None and by_A is not None:
             self.map.move(by_A, calm * warm)
+            if self.pull is not None and self.pull.keeps_volume:
+                self.map.x *= self.pull.factor(self.map.x)
         finite = np.isfinite(self.Z.sum() + self.W.sum() + (0.0 if self.A is None else self.A.sum()))
         return value + self.penalty if finite else np.nan
 

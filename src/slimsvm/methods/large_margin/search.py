@@ -28,7 +28,7 @@ from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_rows, most_useful
-from slimsvm.methods.large_margin.metric_start import GRADIENT_SAMPLES, MetricSettings, check_metric, start_maps
+from slimsvm.methods.large_margin.metric_start import GRADIENT_SAMPLES, MetricSettings, check_metric, start_map
 from slimsvm.methods.large_margin.minibatch import BatchSchedule, stochastic_passes
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients, warn_if_inexact
 from slimsvm.methods.reduced_set.reduce import ReducedSetSettings, reduce_machine
@@ -115,11 +115,11 @@ def descend(
 
         def better(x: FloatArray) -> None:
             if keep is not None:
-                keep(place.like(x))
+                keep(objective.place(x))
 
         unit = place.units(points).flat()
         found = lbfgs(reported, place.flat(), relative=tol, unit=unit, max_iter=most, on_best=better)
-        return Found(place.like(found.x), found.value, found.n_iter)
+        return Found(objective.place(found.x), found.value, found.n_iter)
 
     def keep_with_map(place: Placement) -> None:
         if on_best is not None:
@@ -247,7 +247,7 @@ class _Search:
     def best_of_searches(self, problem: SearchProblem, m: int) -> SearchResult:
         """The best of `n_init` searches from different starts."""
         best: SearchResult | None = None
-        A = self._first_map(problem, m)
+        A = start_map(self.points, self.metric, self._parent(problem), self.rng)
         pull = self.metric.pull(self.points, problem.margin, A)
         for _ in range(self.n_init):
             start = self._start(problem, m, A)
@@ -306,24 +306,9 @@ class _Search:
         penalty = 0.0 if pull is None or place.A is None else pull(place.A)[0]
         return SearchResult(found, fit, penalty, history)
 
-    def _first_map(self, problem: SearchProblem, m: int) -> FloatArray | None:
-        """The map at the start: of several, the one with the largest margin for random vectors, on a sample."""
-        if self.metric.metric == "fixed":
-            return None
-        points, n = self.points, self.points.n_points
-        rows = self._sample(problem, GRADIENT_SAMPLES)
-        maps = list(start_maps(points, self.metric, lambda: problem.train_full(rows), self.rng))
-        if len(maps) == 1:
-            return maps[0]
-        some, part = Points(points.kernel, points.X[rows], centred=False), problem.margin.of_rows(rows, n)
-        vectors = Placement(draw_rows(some.X, min(m, len(rows)), self.rng))
-
-        def objective(A: FloatArray) -> float:
-            place = vectors.through(A)
-            fit = fit_coefficients(place.mapped(some), place.Z, part, self.loss, tolerance=1e-2)
-            return float(fit.solution.value.sum())
-
-        return min(maps, key=objective)
+    def _parent(self, problem: SearchProblem) -> Callable[[], Any]:
+        """Trains the SVM whose gradients a map may start from."""
+        return lambda: problem.train_full(self._sample(problem, GRADIENT_SAMPLES))
 
     def _start(self, problem: SearchProblem, m: int, A: FloatArray | None) -> Placement:
         points, rng = self.points, self.rng
