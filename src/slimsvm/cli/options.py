@@ -137,7 +137,7 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return refuse
 
 
-_scoring = click.option(
+scoring_option_alone = click.option(
     "--scoring",
     type=Scorer(),
     help="Scorer of scikit-learn, such as balanced_accuracy.  [default: accuracy, or r2 for a regression]",
@@ -147,7 +147,7 @@ _metric = click.option("--metric", hidden=True, expose_value=False, callback=_re
 
 def scoring_option(command: Command) -> Command:
     """Add --scoring, and the old --metric, which is refused with the new name."""
-    return _scoring(_metric(command))
+    return scoring_option_alone(_metric(command))
 
 
 settings_option = click.option(

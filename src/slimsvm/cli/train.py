@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = options.examples(
     "slimsvm train train.csv model.slim --target label --scale standard",
     "slimsvm train train.txt model.slim --method sparse-margin --n-vectors 40 --C 10 --gamma 0.1",
+    "slimsvm train train.csv model.slim --target label --scale standard --metric diagonal --max-features 10",
     "slimsvm train train.txt model.slim --cv 5 --scoring balanced_accuracy",
     "slimsvm train train.txt model.slim --validation held_out.txt",
     "slimsvm train train.txt model.slim --method growing -O early_exit=True",
@@ -41,12 +42,23 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 )
 @options.C_option("Cost of margin violations.  [default: 1]")
 @click.option("--kernel", type=click.Choice(["rbf", "laplacian", "poly", "linear", "sigmoid"]), help="[default: rbf]")
-@click.option("--gamma", type=options.NumberOr("scale", "auto"), help="Kernel coefficient.  [default: scale]")
+@click.option(
+    "--gamma",
+    type=options.NumberOr("scale", "auto", "median"),
+    help="Kernel coefficient.  [default: scale, or median with --metric]",
+)
 @click.option("--degree", type=float, help="Degree of the poly kernel.  [default: 3]")
 @click.option("--coef0", type=float, help="Constant of the poly and sigmoid kernels.  [default: 0]")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Give every class the same total weight.")
 @click.option("--epsilon", type=float, help="Errors of a regression up to this size cost nothing.  [default: 0.1]")
 @click.option("--nu", type=float, help="Fraction of outliers of a one-class model.  [default: 0.5]")
+@click.option(
+    "--metric",
+    type=click.Choice(["fixed", "diagonal", "projection"]),
+    help="Learn a scale for every feature, or a projection, together with the vectors.  [default: fixed]",
+)
+@click.option("--n-components", type=options.Size(), help="Dimensions of the projection, or fraction of the features.")
+@click.option("--max-features", type=options.Size(), help="Number or fraction of the features that the metric uses.")
 @click.option(
     "--scale",
     type=click.Choice(["none", "standard", "minmax"]),
@@ -56,7 +68,7 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 )
 @options.validation_option
 @options.cv_option("Measure the model by so many cross-validation folds of DATA, too.")
-@options.scoring_option
+@options.scoring_option_alone
 @options.settings_option
 @options.data_options
 @options.seed_option

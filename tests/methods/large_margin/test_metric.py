@@ -108,7 +108,7 @@ def test_features_are_left_out_in_stages() -> None:
     X = relevant(60, d=40)[0]
     for given, stages in ((None, ()), (40, ()), (1.0, ()), (20, (20,)), (0.25, (10,)), (2, (15, 5, 2))):
         model = learner(metric="diagonal", max_features=given)
-        assert MetricSettings.of(model, Points(Rbf(1.0), X)).stages == stages
+        assert MetricSettings.of(model, Points(Rbf(1.0), X), 6).stages == stages
 
 
 @pytest.mark.parametrize("as_csr", [False, True])
@@ -295,6 +295,13 @@ def test_gamma_is_one_over_the_median_distance() -> None:
     assert resolve_gamma("median", X) == pytest.approx(1.0 / np.median(pairs), rel=0.1)
     assert resolve_gamma("median", np.ones((5, 2))) == 1.0
     assert learner(metric="diagonal").fit(X, X[:, 0] > 0).machine_.kernel.gamma == resolve_gamma("median", X)
+
+
+def test_many_vectors_start_with_narrower_kernels() -> None:
+    points, model = Points(Rbf(1.0), relevant(60)[0]), learner(metric="diagonal")
+    zooms = [MetricSettings.of(model, points, m).zoom for m in (1, 10, 160)]
+    assert zooms == [1.0, 1.0, pytest.approx(2.0)]  # γ is four times as large
+    assert MetricSettings.of(learner(metric="diagonal", gamma="scale"), points, 160).zoom == 1.0
 
 
 def test_batches_that_diverge_keep_the_last_good_map() -> None:

@@ -37,8 +37,8 @@ class SparseLargeMarginClassifier(MachineClassifier):
         and there are as many vectors as samples.
     C, kernel, coef0, degree, class_weight : as in SVC. The kernel must have a gradient and be positive definite.
     gamma : float, "scale", "auto" or "median", default=None
-        As in SVC; "median" is one over the median squared distance between samples. None means "scale", or "median" if
-        the metric is learned, because then it is only a start.
+        As in SVC; "median" is one over the median squared distance between samples. None means "scale", or if the
+        metric is learned "median", because then it is only a start, from a narrower kernel if there are many vectors.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The cost of a sample with slack ξ: C ξ², which is smooth and several times faster, or C ξ, as in SVC and in the
         paper.

@@ -2,7 +2,8 @@
 
 A map starts as the identity, at the leading principal components of the samples, or at the leading directions of a
 trained SVM's average gradient outer product, mean ∇f ∇fᵀ, along which its scores change most. It is scaled so that the
-median distance between samples stays as it is: the kernel's γ means the same before and after.
+median distance between samples stays as it is, so the kernel's γ means the same before and after. If no γ was given,
+many vectors start with narrower kernels, because mini-batches change the width slowly.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ GRADIENT_SAMPLES = 2000  # samples, at most, of the SVM whose gradients a map st
 SAMPLED = 10_000  # samples, at most, that principal components and median distances are computed from
 PAIRS = 2000  # of samples, whose median distance is kept
 LEAST = 0.1  # of the largest: no feature starts with a smaller scale, because a scale of zero cannot grow
+WIDE = 10  # vectors up to which the median distance is a good width; γ grows with the root of their number
 STAGE = 4  # the features are reduced by at most this factor at a time
 PENALTY = 0.2  # the default penalty, times the numbers in the map, divided by the number of samples
 
@@ -60,18 +62,20 @@ def check_metric(estimator: Any) -> None:
 class MetricSettings:
     """What is learned: the metric, p, where the map starts, the penalty λ, and how many features it uses.
 
-    `stages` are the numbers of features after each descent that leaves some out, the last of them what was asked for.
+    `zoom` is a factor of the map at its start. `stages` are the numbers of features after each descent that leaves some
+    out, the last of them what was asked for.
     """
 
     metric: Metric
     n_components: int
     init: MetricInit
     penalty: float
-    stages: tuple[int, ...] = ()
+    zoom: float
+    stages: tuple[int, ...]
 
     @staticmethod
-    def of(estimator: Any, points: Points) -> MetricSettings:
-        """The settings of an estimator's parameters, for its samples."""
+    def of(estimator: Any, points: Points, m: int) -> MetricSettings:
+        """The settings of an estimator's parameters, for its samples and m vectors."""
         n, d = points.X.shape
         whose, given = type(estimator).__name__, estimator.metric_penalty
         p = (
@@ -86,7 +90,8 @@ class MetricSettings:
             )
         size = p * d if estimator.metric == "projection" else d
         penalty = PENALTY * size / n if given is None else float(given)
-        return MetricSettings(estimator.metric, p, estimator.metric_init, penalty, _stages(estimator, d))
+        zoom = max(1.0, m / WIDE) ** 0.25 if estimator.gamma is None else 1.0
+        return MetricSettings(estimator.metric, p, estimator.metric_init, penalty, zoom, _stages(estimator, d))
 
     def pull(self, points: Points, problem: MarginProblem, A: FloatArray | None) -> Pull | None:
         """The penalty on maps that start at A.
@@ -128,6 +133,13 @@ def start_map(
     """A at the start, (d,) or (p, d), or None for the fixed metric. `train_parent` trains an SVM on the points."""
     if settings.metric == "fixed":
         return None
+    return settings.zoom * _unit_map(points, settings, train_parent, rng)
+
+
+def _unit_map(
+    points: Points, settings: MetricSettings, train_parent: Callable[[], Any], rng: np.random.Generator
+) -> FloatArray:
+    """The map at the start that leaves the median distance as it is."""
     d = points.X.shape[1]
     diagonal, p = settings.metric == "diagonal", settings.n_components
     init = settings.init

@@ -206,10 +206,10 @@ def train(
     whose = type(estimator).__name__
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
-    metric = MetricSettings.of(estimator, points)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
     auto = -(-auto_size(points.n_points, outputs.shape[1]) // len(problems))
     m = resolve_sample_size(estimator.n_vectors, points.n_points, whose, auto)
+    metric = MetricSettings.of(estimator, points, m)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
         search = _Search(estimator, points, loss, metric, progress, rng)
