@@ -19,6 +19,7 @@ from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_spa
 from slimsvm._words import plural
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
+from slimsvm.cost import Cost, cost_of
 from slimsvm.evaluation import Evaluator, Precision, checked_csr
 from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
@@ -116,6 +117,16 @@ class KernelMachine(Record):
         return int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
 
     @property
+    def features_used(self) -> NDArray[np.intp]:
+        """The features that answers depend on: those that the input map does not multiply by zero, or all."""
+        return np.arange(self.n_features) if self.input_map is None else self.input_map.used
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What one answer costs: vectors, dimensions, multiply-adds and bytes of tables."""
+        return cost_of(self)
+
+    @property
     def classes(self) -> NDArray[Any]:
         """The class labels, sorted."""
         if not isinstance(self.answer, Classes):
@@ -194,10 +205,8 @@ class KernelMachine(Record):
 
     def __repr__(self) -> str:
         kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
-        return (
-            f"KernelMachine({self.kernel}, {plural(self.n_vectors, 'vector')}, {plural(self.n_features, 'feature')}, "
-            f"{self.head.name} head, {kind})"
-        )
+        features = plural(self.n_features, "feature", ",")
+        return f"KernelMachine({self.kernel}, {features}, {self.head.name} head, {kind}: {self.cost})"
 
 
 def _is_one(X: Any) -> bool:

@@ -1,9 +1,10 @@
 """C: a machine as one C99 header of tables and loops, without malloc and math.h.
 
-`layout.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in `loops.py` and
-`probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` converts a machine to
-integers. `thresholds.py` widens the thresholds of early exit by the errors of the arithmetic. `fixed.py` computes the
-same results as the C code, so that `loss.py` can measure the loss of accuracy at export. `header.py` writes the file.
+`slimsvm/tables.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in
+`loops.py`, `maps.py` and `probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py`
+converts a machine to integers. `thresholds.py` widens the thresholds of early exit by the errors of the arithmetic.
+`fixed.py` computes the same results as the C code, so that `loss.py` can measure the loss of accuracy at export.
+`header.py` writes the file.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
 from slimsvm.formats.c import words
 from slimsvm.formats.c.header import Header, comment
-from slimsvm.formats.c.layout import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
 from slimsvm.formats.c.quantisation import fixed_point
 from slimsvm.formats.c.thresholds import for_float32
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
+from slimsvm.tables import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 
+HIGHEST_DEGREE = 2**15 - 1  # the largest int on boards with 16-bit integers
 CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # the types that max_bytes chooses from
 
 
@@ -51,7 +53,7 @@ def files(
     y : (n,), the labels of X, to measure accuracy before and after.
     prefix : the prefix of all names in C; by default derived from the file name.
     """
-    form = form_of(machine)
+    form = _form_of(machine)
     kind = _chosen(form, tables, max_bytes)
     prefix = words.prefix_of(name) if prefix is None else prefix
     words.check_prefix(prefix)
@@ -77,7 +79,18 @@ def files(
 
 def table_bytes(machine: KernelMachine, tables: TableType = "float32") -> int:
     """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration."""
-    return _bytes(form_of(machine), _checked(tables))
+    return _bytes(_form_of(machine), _checked(tables))
+
+
+def _form_of(machine: KernelMachine) -> Form:
+    """The machine in the form that C evaluates; UnsupportedExportError if C cannot compute its kernel."""
+    kernel = machine.kernel
+    if kernel.name == "poly" and not (float(kernel.degree).is_integer() and kernel.degree <= HIGHEST_DEGREE):
+        raise UnsupportedExportError(
+            f"The degree of the poly kernel must be a whole number of at most {HIGHEST_DEGREE} for the C export. "
+            f"Got {kernel.degree:g}. Train with another degree."
+        )
+    return form_of(machine)
 
 
 def _bytes(form: Form, kind: TableType) -> int:
@@ -118,7 +131,7 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
         "n_bytes": sum(table.n_bytes for table in held.values()),
         "table_bytes": {name: table.n_bytes for name, table in held.items()},
         "kernel_evaluations": _kernel_evaluations(form.machine, rows) if loss is None else loss.evaluations,
-        "multiply_adds": _multiply_adds(form),
+        "multiply_adds": form.machine.cost.multiply_adds,
     }
     if loss is not None:
         facts |= {"n_rows": loss.n_rows, "score_loss": loss.score, "changed": loss.changed}
@@ -132,16 +145,6 @@ def _kernel_evaluations(machine: KernelMachine, rows: Any) -> float:
     if not isinstance(machine.head, StagedHead):
         return float(machine.n_vectors)
     return float(machine.kernel_evaluations(rows).mean())
-
-
-def _multiply_adds(form: Form) -> int:
-    """The most multiply-adds per sample: input map, coordinates of points, and coefficients."""
-    input_map, head = form.machine.input_map, form.head
-    products = form.points.nnz if hasattr(form.points, "nnz") else form.points.size
-    products += 0 if input_map is None else input_map.scale.size
-    if isinstance(head, StagedHead):
-        return int(products + sum(head.sizes) * head.n_scores)
-    return int(products + (0 if form.presummed else head.coef.size))
 
 
 def _lines(form: Form, facts: dict[str, Any], loss: Loss | None) -> list[tuple[str, str]]:

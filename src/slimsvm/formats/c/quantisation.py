@@ -17,12 +17,12 @@ from slimsvm._record import FloatArray
 from slimsvm.calibration import Calibration, Isotonic, Softmax
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c.fixed import DECISION_BITS, SHORT, WIDE, Fixed, Integers
-from slimsvm.formats.c.layout import Form, Table, TableType, coefficients, tables_of
 from slimsvm.formats.c.projection import projected_heads
 from slimsvm.formats.c.thresholds import for_integers
 from slimsvm.heads import MirrorHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
+from slimsvm.tables import Form, Table, TableType, coefficients, tables_of
 
 LOG2E = 1.4426950408889634
 LARGEST_COORDINATE = 2**14 - 1  # so that the square of a difference fits a signed integer of 32 bits
@@ -56,8 +56,8 @@ class _Quantiser:
         self.values: dict[str, Any] = {}
         self.constants: dict[str, int] = {}
         self.machine, self.kernel = form.machine, form.machine.kernel
-        self.rows = rows if self.machine.input_map is None else self.machine.input_map.apply(rows)
-        self.data = rows
+        self.data = form.read(rows)
+        self.rows = rows if form.input_map is None else form.input_map.apply(self.data)
 
     def made(self) -> Fixed:
         self._set_points()
@@ -199,7 +199,7 @@ class _Quantiser:
 
     def _set_inputs(self) -> Integers:
         """Set the input map, and return the fraction bits of the features."""
-        input_map = self.machine.input_map
+        input_map = self.form.input_map
         if input_map is None:
             return np.full(self.machine.n_features, self.bits)
         A, shift, offset = input_map.scale, input_map.shift, input_map.offset
@@ -216,9 +216,11 @@ class _Quantiser:
         map_bits = np.clip(room, 0, 30)
         self.values["map_bits"], self.values["input_bits"] = map_bits, input_bits
         lifted = map_bits if input_map.is_diagonal else map_bits[:, None]
-        self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).ravel()
+        self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).T.ravel()
         self.values["map_offset"] = np.rint(np.ldexp(start, map_bits))
-        return input_bits
+        every = np.zeros(self.machine.n_features, dtype=np.int64)
+        every[self.form.used] = input_bits
+        return every
 
     def _input_ranges(self, input_map: InputMap) -> FloatArray:
         """The largest |x| of every feature: beyond it, a diagonal map leaves the range of coordinates."""

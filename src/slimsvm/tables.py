@@ -1,4 +1,6 @@
-"""The form of a machine in C, and its tables of numbers with their types and bytes.
+"""The tables of numbers that an answer of a machine needs, with their types and bytes.
+
+The C export writes these tables, and `cost.py` counts them. Features that the input map ignores are left out.
 
 Symbols: m points with p coordinates, d features of the data, q outputs, s scores.
 """
@@ -6,7 +8,7 @@ Symbols: m points with p coordinates, d features of the data, q outputs, s score
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +17,13 @@ from scipy import sparse
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
 from slimsvm.calibration import Calibration, Isotonic, Softmax
-from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.heads import Head, LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
+from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import dense
-from slimsvm.machine import KernelMachine
+
+if TYPE_CHECKING:
+    from slimsvm.machine import KernelMachine
 
 TableType = Literal["float64", "float32", "int16", "int8"]
 TYPES: tuple[TableType, ...] = ("float64", "float32", "int16", "int8")  # from the widest to the narrowest
@@ -30,12 +34,11 @@ WIDTHS: dict[TableType, dict[str, str]] = {
     "int16": {"point": "int16", "coef": "int16", "offset": "int32"},
     "int8": {"point": "int8", "coef": "int16", "offset": "int32"},
 }
-HIGHEST_DEGREE = 2**15 - 1  # the largest int on boards with 16-bit integers
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the export: its values as real numbers, and its type in C."""
+    """A table: its values as real numbers, and its type."""
 
     name: str
     values: NDArray[Any]
@@ -43,17 +46,20 @@ class Table:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of the table in C."""
+        """The bytes of the table."""
         return int(self.values.size * self.dtype.itemsize)
 
 
 @dataclass(frozen=True)
 class Form:
-    """A machine in the form that C evaluates.
+    """A machine in the form in which it is evaluated.
 
     `presummed` machines have a linear kernel whose sums over points are computed in advance: `points` holds one weight
     vector per score, and there are no coefficients. There is always at least one point, with a coefficient of zero if
     the machine has none, because C has no empty arrays.
+
+    `input_map` is the machine's map of the features `used`; both are None if the machine has no map. Coordinates that
+    are the same for all samples and points are left out.
     """
 
     machine: KernelMachine
@@ -61,6 +67,8 @@ class Form:
     head: Head
     gammas: FloatArray | None
     presummed: bool
+    input_map: InputMap | None = None
+    used: NDArray[np.intp] | None = None
 
     @property
     def n_points(self) -> int:
@@ -72,6 +80,15 @@ class Form:
         """p, the number of coordinates of a point."""
         return int(self.points.shape[1])
 
+    @property
+    def skips(self) -> bool:
+        """Whether some features are not used."""
+        return self.used is not None and len(self.used) < self.machine.n_features
+
+    def read(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The columns of X (n, d) that are used."""
+        return X[:, self.used] if self.skips else X
+
 
 def is_fixed(tables: TableType) -> bool:
     """Whether the arithmetic is in integers."""
@@ -79,25 +96,59 @@ def is_fixed(tables: TableType) -> bool:
 
 
 def form_of(machine: KernelMachine) -> Form:
-    """The machine in the form that C evaluates; UnsupportedExportError if C cannot compute its kernel."""
-    kernel = machine.kernel
-    if kernel.name == "poly" and not (float(kernel.degree).is_integer() and kernel.degree <= HIGHEST_DEGREE):
-        raise UnsupportedExportError(
-            f"The degree of the poly kernel must be a whole number of at most {HIGHEST_DEGREE} for the C export. "
-            f"Got {kernel.degree:g}. Train with another degree."
-        )
-    head, points, gammas = machine.head, machine.points, machine.gammas
+    """The machine in the form in which it is evaluated."""
+    kernel, head, gammas = machine.kernel, machine.head, machine.gammas
+    points, input_map, used = narrowed(kernel, machine.points, machine.input_map)
     if not head.n_points:
-        head, points = _with_a_point(head), np.zeros((1, machine.points.shape[1]))
+        head, points = _with_a_point(head), np.zeros((1, points.shape[1]))
         gammas = None if gammas is None else np.zeros(1)
     if kernel.name != "linear":
-        return Form(machine, points, head, gammas, False)
+        return Form(machine, points, head, gammas, False, input_map, used)
     if gammas is not None:
         head, gammas = replace(head, coef=head.coef * gammas[:, None]), None  # type: ignore[type-var]
     shared = head.pairs() if isinstance(head, PairwiseHead) else head
     if isinstance(shared, (LinearHead, PairsHead)) and shared.n_scores <= shared.n_points:
-        return Form(machine, dense(points.T @ shared.coef).T, shared, None, True)
-    return Form(machine, points, head, gammas, False)
+        return Form(machine, _weights(shared.coef, points), shared, None, True, input_map, used)
+    return Form(machine, points, head, gammas, False, input_map, used)
+
+
+def narrowed(
+    kernel: Kernel, points: Any, input_map: InputMap | None
+) -> tuple[Any, InputMap | None, NDArray[np.intp] | None]:
+    """Points, map and features used without the features and coordinates that change no kernel value.
+
+    A feature is left out if its column of A is zero. A coordinate is left out if its row of A is zero and its value,
+    the same for all samples, is that of all points (and zero, for kernels of dot products). One of each is kept.
+    """
+    if input_map is None:
+        return points, None, None
+    flat = np.asarray(input_map.scale == 0 if input_map.is_diagonal else ~input_map.scale.any(axis=1))
+    kept = ~_is_constant(kernel, points, input_map, flat)
+    kept = kept if kept.any() else np.arange(len(kept)) == 0
+    used = np.flatnonzero(kept) if input_map.is_diagonal else input_map.used
+    used = used if len(used) else np.zeros(1, dtype=np.intp)
+    if len(used) == input_map.n_features_in and kept.all():
+        return points, input_map, used
+    scale = input_map.scale[used] if input_map.is_diagonal else input_map.scale[np.ix_(kept, used)]
+    return points[:, kept], InputMap(input_map.shift[used], scale, input_map.offset[kept]), used
+
+
+def _is_constant(kernel: Kernel, points: Any, input_map: InputMap, flat: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the `flat` coordinates (p,), the same for all samples, have the same value in all points."""
+    flat = flat & (input_map.offset == 0) if kernel.geometry == "dot" else flat.copy()
+    columns = np.flatnonzero(flat)
+    flat[columns] = (dense(points[:, columns]) == input_map.offset[columns]).all(axis=0)
+    return flat
+
+
+def _weights(coef: FloatArray, points: Any) -> Any:
+    """One weight vector per score, (s, p), as CSR if the points are; memory goes by the columns that have values."""
+    if not is_sparse(points):
+        return coef.T @ points
+    columns, places = np.unique(points.indices, return_inverse=True)
+    values = sparse.csr_array((points.data, places, points.indptr), shape=(len(coef), len(columns)))
+    weights = sparse.csr_array(coef.T @ values)
+    return sparse.csr_array((weights.data, columns[weights.indices], weights.indptr), (len(coef.T), points.shape[1]))
 
 
 def _with_a_point(head: Head) -> Head:
@@ -111,7 +162,7 @@ def _with_a_point(head: Head) -> Head:
 
 
 def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
-    """The tables of an export, by name. In fixed point, `quantisation.py` fills in the tables that are zero here."""
+    """The tables of a machine, by name. In fixed point, the C export fills in the tables that are zero here."""
     width = {role: np.dtype(name) for role, name in WIDTHS[tables].items()}
     found: list[Table] = [*_points(form, width["point"])]
     if not form.presummed:
@@ -120,8 +171,10 @@ def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
     if form.gammas is not None:
         found.append(Table("gammas", form.gammas, width["offset"]))
     found += _of_head(form, width["offset"])
-    if form.machine.input_map is not None:
-        found += _of_map(form.machine.input_map, tables, width)
+    if form.input_map is not None:
+        found += _of_map(form.input_map, tables, width)
+    if form.used is not None and form.skips:
+        found += _runs(form.used)
     if form.machine.calibration is not None:
         found += _of_calibration(form.machine.calibration, width["offset"])
     answer = form.machine.answer
@@ -139,14 +192,15 @@ def coefficients(head: Head) -> FloatArray:
 
 def _points(form: Form, dtype: np.dtype[Any]) -> list[Table]:
     """The tables of the points: all entries, or nonzero entries with columns and row starts, whichever is smaller."""
-    stored = sparse.csr_array(form.points) if is_sparse(form.points) else sparse.csr_array(dense(form.points))
+    stored = sparse.csr_array(form.points)
     entries = [
         Table("points", stored.data if stored.nnz else np.zeros(1), dtype),
         _indices("columns", stored.indices if stored.nnz else [0], form.n_coordinates - 1),
         _indices("starts", stored.indptr),
     ]
-    everything = Table("points", dense(form.points).ravel(), dtype)
-    return entries if sum(table.n_bytes for table in entries) < everything.n_bytes else [everything]
+    if sum(table.n_bytes for table in entries) < form.n_points * form.n_coordinates * dtype.itemsize:
+        return entries
+    return [Table("points", dense(form.points).ravel(), dtype)]
 
 
 def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:
@@ -166,8 +220,11 @@ def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:
 
 
 def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[Any]]) -> list[Table]:
-    """The tables of A (x − a) + c. In integers: A x + (c − A a), and the fraction bits of each x and each row of A."""
-    scale = Table("map_scale", input_map.scale.ravel(), width["coef" if input_map.is_diagonal else "point"])
+    """The tables of A (x − a) + c, A feature by feature.
+
+    In integers: A x + (c − A a), and the fraction bits of each x and each row of A.
+    """
+    scale = Table("map_scale", input_map.scale.T.ravel(), width["coef" if input_map.is_diagonal else "point"])
     if is_fixed(tables):
         return [
             Table("input_bits", np.zeros(input_map.n_features_in), np.dtype(np.int8)),
@@ -180,6 +237,14 @@ def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[An
     if input_map.offset.any():
         found.append(Table("map_offset", input_map.offset, width["offset"]))
     return found
+
+
+def _runs(used: NDArray[np.intp]) -> list[Table]:
+    """The features used as runs of neighbours: how many features to skip before each run, and how many it has."""
+    first = np.flatnonzero(np.diff(used, prepend=-2) > 1)
+    ends = used[np.append(first[1:] - 1, len(used) - 1)] + 1
+    skips, lengths = used[first] - np.append(0, ends[:-1]), ends - used[first]
+    return [_indices("skips", skips), _indices("lengths", lengths)]
 
 
 def _of_calibration(calibration: Calibration, offset: np.dtype[Any]) -> list[Table]:
