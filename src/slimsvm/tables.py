@@ -25,14 +25,16 @@ from slimsvm.kernels.geometry import dense
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
 
-TableType = Literal["float64", "float32", "int16", "int8"]
-TYPES: tuple[TableType, ...] = ("float64", "float32", "int16", "int8")  # from the widest to the narrowest
-# Coefficients and offsets have wider types: they are few, and their rounding errors do not average out.
+TableType = Literal["float64", "float32", "int16", "int8", "int8_all"]
+TYPES: tuple[TableType, ...] = ("float64", "float32", "int16", "int8", "int8_all")  # from the widest to the narrowest
+# Coefficients and offsets have wider types: they are few, and their rounding errors do not average out. With "int8_all"
+# coefficients have 8 bits too, which saves much if there are many classes.
 WIDTHS: dict[TableType, dict[str, str]] = {
-    "float64": {"point": "float64", "coef": "float64", "offset": "float64"},
-    "float32": {"point": "float32", "coef": "float32", "offset": "float32"},
-    "int16": {"point": "int16", "coef": "int16", "offset": "int32"},
-    "int8": {"point": "int8", "coef": "int16", "offset": "int32"},
+    "float64": {"point": "float64", "coef": "float64", "scale": "float64", "offset": "float64"},
+    "float32": {"point": "float32", "coef": "float32", "scale": "float32", "offset": "float32"},
+    "int16": {"point": "int16", "coef": "int16", "scale": "int16", "offset": "int32"},
+    "int8": {"point": "int8", "coef": "int16", "scale": "int16", "offset": "int32"},
+    "int8_all": {"point": "int8", "coef": "int8", "scale": "int16", "offset": "int32"},
 }
 
 
@@ -59,7 +61,8 @@ class Form:
     the machine has none, because C has no empty arrays.
 
     `input_map` is the machine's map of the features `used`; both are None if the machine has no map. Coordinates that
-    are the same for all samples and points are left out.
+    are the same for all samples and points are left out. `one_unit` says whether integer inputs of a map have one unit
+    for all features.
     """
 
     machine: KernelMachine
@@ -69,6 +72,7 @@ class Form:
     presummed: bool
     input_map: InputMap | None = None
     used: NDArray[np.intp] | None = None
+    one_unit: bool = False
 
     @property
     def n_points(self) -> int:
@@ -92,7 +96,7 @@ class Form:
 
 def is_fixed(tables: TableType) -> bool:
     """Whether the arithmetic is in integers."""
-    return tables in ("int16", "int8")
+    return tables.startswith("int")
 
 
 def form_of(machine: KernelMachine) -> Form:
@@ -172,7 +176,7 @@ def tables_of(form: Form, tables: TableType) -> dict[str, Table]:
         found.append(Table("gammas", form.gammas, width["offset"]))
     found += _of_head(form, width["offset"])
     if form.input_map is not None:
-        found += _of_map(form.input_map, tables, width)
+        found += _of_map(form.input_map, tables, width, form.one_unit)
     if form.used is not None and form.skips:
         found += _runs(form.used)
     if form.machine.calibration is not None:
@@ -219,15 +223,16 @@ def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:
     return found
 
 
-def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[Any]]) -> list[Table]:
+def _of_map(input_map: InputMap, tables: TableType, width: dict[str, np.dtype[Any]], one_unit: bool) -> list[Table]:
     """The tables of A (x − a) + c, A feature by feature.
 
-    In integers: A x + (c − A a), and the fraction bits of each x and each row of A.
+    In integers: A x + (c − A a), and the fraction bits of each row of A and, without `one_unit`, of each x.
     """
-    scale = Table("map_scale", input_map.scale.T.ravel(), width["coef" if input_map.is_diagonal else "point"])
+    scale = Table("map_scale", input_map.scale.T.ravel(), width["scale" if input_map.is_diagonal else "point"])
     if is_fixed(tables):
+        units = [] if one_unit else [Table("input_bits", np.zeros(input_map.n_features_in), np.dtype(np.int8))]
         return [
-            Table("input_bits", np.zeros(input_map.n_features_in), np.dtype(np.int8)),
+            *units,
             scale,
             Table("map_offset", np.zeros(input_map.n_features_out), width["offset"]),
             Table("map_bits", np.zeros(input_map.n_features_out), np.dtype(np.int8)),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm._record import FloatArray
 from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
@@ -22,12 +23,13 @@ from slimsvm.formats.c.header import Header, comment
 from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
 from slimsvm.formats.c.quantisation import fixed_point
 from slimsvm.formats.c.thresholds import for_float32
+from slimsvm.formats.c.units import with_one_unit
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 from slimsvm.tables import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 
 HIGHEST_DEGREE = 2**15 - 1  # the largest int on boards with 16-bit integers
-CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # the types that max_bytes chooses from
+CHOICES: tuple[TableType, ...] = TYPES[1:]  # the types that max_bytes chooses from
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite raise an error when they are written
@@ -45,16 +47,16 @@ def files(
 
     Parameters
     ----------
-    tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16" or "int8".
-    max_bytes : the most bytes for the tables. Without `tables`, the widest of "float32", "int16" and "int8" that fits
-        is used.
+    tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16", "int8" (coefficients
+        have 16 bits) or "int8_all" (coefficients have 8 bits).
+    max_bytes : the most bytes for the tables. Without `tables`, the widest type up to "float32" that fits is used.
     X : (n, d), data on which the loss of accuracy is measured, and whose range fixed point must cover; by default
         generated rows around the vectors.
     y : (n,), the labels of X, to measure accuracy before and after.
     prefix : the prefix of all names in C; by default derived from the file name.
     """
-    form = _form_of(machine)
-    kind = _chosen(form, tables, max_bytes)
+    form, rows = _form_of(machine), rows_of(machine, X)
+    kind = _chosen(form, tables, max_bytes, rows)
     prefix = words.prefix_of(name) if prefix is None else prefix
     words.check_prefix(prefix)
     if y is not None and X is None:
@@ -63,7 +65,7 @@ def files(
         raise UnsupportedExportError(
             "Fixed point needs the range of the data, and a linear kernel's vectors do not show it. Pass data as X."
         )
-    rows = rows_of(machine, X)
+    form = _with_units(form, kind, rows)
     fixed = fixed_point(form, kind, rows) if is_fixed(kind) else None
     if kind == "float32":
         form = form_of(for_float32(machine, rows))
@@ -77,9 +79,13 @@ def files(
     return Files({name: text.encode("ascii")}, notes, facts)
 
 
-def table_bytes(machine: KernelMachine, tables: TableType = "float32") -> int:
-    """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration."""
-    return _bytes(_form_of(machine), _checked(tables))
+def table_bytes(machine: KernelMachine, tables: TableType = "float32", X: Any = None) -> int:
+    """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration.
+
+    Only integer tables of a machine with a projection depend on X: features may need a table of units, or share one.
+    """
+    form = _form_of(machine)
+    return _bytes(form, tables, rows_of(machine, X) if is_fixed(_checked(tables)) else np.empty((0, 0)))
 
 
 def _form_of(machine: KernelMachine) -> Form:
@@ -93,8 +99,12 @@ def _form_of(machine: KernelMachine) -> Form:
     return form_of(machine)
 
 
-def _bytes(form: Form, kind: TableType) -> int:
-    return sum(table.n_bytes for table in tables_of(form, kind).values())
+def _bytes(form: Form, kind: TableType, rows: FloatArray) -> int:
+    return sum(table.n_bytes for table in tables_of(_with_units(form, kind, rows), kind).values())
+
+
+def _with_units(form: Form, kind: TableType, rows: FloatArray) -> Form:
+    return with_one_unit(form, kind, rows) if is_fixed(kind) else form
 
 
 def _checked(tables: TableType) -> TableType:
@@ -103,19 +113,20 @@ def _checked(tables: TableType) -> TableType:
     return tables
 
 
-def _chosen(form: Form, tables: TableType | None, max_bytes: int | None) -> TableType:
+def _chosen(form: Form, tables: TableType | None, max_bytes: int | None, rows: FloatArray) -> TableType:
     """The requested table type, or the widest that fits; UnsupportedExportError if none fits."""
     if max_bytes is None:
         return "float32" if tables is None else _checked(tables)
     choices = CHOICES if tables is None else (_checked(tables),)
-    sizes = {kind: _bytes(form, kind) for kind in choices}
+    sizes = {kind: _bytes(form, kind, rows) for kind in choices}
     for kind, size in sizes.items():
         if size <= max_bytes:
             return kind
     nearest = choices[-1]
-    narrower = {kind: _bytes(form, kind) for kind in CHOICES if tables is not None and _bytes(form, kind) <= max_bytes}
+    others = {} if tables is None else {kind: _bytes(form, kind, rows) for kind in CHOICES}
+    narrower = [(kind, size) for kind, size in others.items() if size <= max_bytes]
     advice = (
-        f"tables={next(iter(narrower))!r} takes {next(iter(narrower.values()))}."
+        f"tables={narrower[0][0]!r} takes {narrower[0][1]}."
         if narrower
         else f"slimsvm.compress(model, X, y, max_bytes={max_bytes}) finds a machine that fits."
     )

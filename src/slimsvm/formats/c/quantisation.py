@@ -19,6 +19,7 @@ from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c.fixed import DECISION_BITS, SHORT, WIDE, Fixed, Integers
 from slimsvm.formats.c.projection import projected_heads
 from slimsvm.formats.c.thresholds import for_integers
+from slimsvm.formats.c.units import bits_of, common_bits, seen_ranges
 from slimsvm.heads import MirrorHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
@@ -155,7 +156,7 @@ class _Quantiser:
             raise UnsupportedExportError(
                 "The kernel values of this machine are too large for fixed point. Scale the data."
             )
-        bits = fraction_bits(float(np.abs(coef).max(initial=0.0)), SHORT)
+        bits = fraction_bits(float(np.abs(coef).max(initial=0.0)), np.iinfo(self.layout["coef"].dtype).max)
         totals = np.abs(head.coef).sum(axis=0).max(initial=0.0) * unit * (2 if isinstance(head, PairwiseHead) else 1)
         score_bits = min(fraction_bits(float(totals + np.abs(head.intercept).max()), 2**29), 30 + bits)
         bits = min(bits, score_bits + 32)
@@ -203,8 +204,7 @@ class _Quantiser:
         if input_map is None:
             return np.full(self.machine.n_features, self.bits)
         A, shift, offset = input_map.scale, input_map.shift, input_map.offset
-        ranges = self._input_ranges(input_map)
-        input_bits = np.array([min(max(fraction_bits(float(r), SHORT), -100), 100) for r in ranges])
+        input_bits = self._input_bits(input_map)
         start = (offset - (A * shift if input_map.is_diagonal else A @ shift)) * 2.0**self.bits
         factors = A * np.ldexp(1.0, self.bits - input_bits)
         most = np.abs(factors) if input_map.is_diagonal else np.abs(factors).max(axis=1, initial=0.0)
@@ -214,7 +214,7 @@ class _Quantiser:
             for a, t in zip(most, start, strict=True)
         ]
         map_bits = np.clip(room, 0, 30)
-        self.values["map_bits"], self.values["input_bits"] = map_bits, input_bits
+        self.values |= {"map_bits": map_bits, "input_bits": input_bits}
         lifted = map_bits if input_map.is_diagonal else map_bits[:, None]
         self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).T.ravel()
         self.values["map_offset"] = np.rint(np.ldexp(start, map_bits))
@@ -222,11 +222,17 @@ class _Quantiser:
         every[self.form.used] = input_bits
         return every
 
+    def _input_bits(self, input_map: InputMap) -> Integers:
+        """The fraction bits of the features used."""
+        ranges = self._input_ranges(input_map)
+        if self.form.one_unit:
+            return np.full(len(ranges), common_bits(self.data, ranges))
+        return bits_of(ranges).astype(np.int64)
+
     def _input_ranges(self, input_map: InputMap) -> FloatArray:
         """The largest |x| of every feature: beyond it, a diagonal map leaves the range of coordinates."""
-        seen = 2 * np.abs(self.data).max(axis=0, initial=0.0)
         if not input_map.is_diagonal:
-            return np.asarray(seen)
+            return seen_ranges(self.data)
         edge = np.ldexp(float(self.constants["range"]), -self.bits)
         with np.errstate(divide="ignore"):
             reach = np.abs(input_map.shift) + (edge + np.abs(input_map.offset)) / np.abs(input_map.scale)
