@@ -99,7 +99,9 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> Any:
         check_sparse(X)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        reads_all = self.machine_.reads_all_features  # others may be missing
+        floats = [np.float64, np.float32]
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=floats, ensure_all_finite=reads_all)
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram, followed by size, cost and report."""

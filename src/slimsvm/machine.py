@@ -25,6 +25,7 @@ from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
+from slimsvm.tables import narrowed
 
 WIDEST = 2**31 - 1  # most features: indices have 32 bits
 
@@ -121,10 +122,23 @@ class KernelMachine(Record):
         """The features that answers depend on: those that the input map does not multiply by zero, or all."""
         return np.arange(self.n_features) if self.input_map is None else self.input_map.used
 
+    @property
+    def reads_all_features(self) -> bool:
+        """Whether answers depend on all features."""
+        return self.input_map is None or len(self.input_map.used) == self.n_features
+
     @cached_property
     def cost(self) -> Cost:
         """What one answer costs: vectors, dimensions, multiply-adds and bytes of tables."""
         return cost_of(self)
+
+    def narrowed(self) -> tuple[KernelMachine, NDArray[np.intp] | None]:
+        """The same machine for the features that it uses, and these features; itself and None if it uses all."""
+        points, input_map, used = narrowed(self.kernel, self.points, self.input_map)
+        if used is None or len(used) == self.n_features:
+            return self, None
+        names = None if self.feature_names is None else tuple(self.feature_names[i] for i in used)
+        return replace(self, points=points, input_map=input_map, feature_names=names), used
 
     @property
     def classes(self) -> NDArray[Any]:
