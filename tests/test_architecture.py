@@ -19,7 +19,8 @@ LAYERS = [
     {"exceptions", "_record", "sparse_parts", "_files", "_unwrap", "_warn", "_words", "arrays", "parameters", "report"},
     {"_core"},
     {"kernels"},
-    {"_container", "heads", "input_map", "answers", "calibration", "evaluation", "machine", "storage", "html_summary"},
+    {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}
+    | {"storage", "html_summary"},
     {"importers"},
     {"estimator"},
     {"methods"},

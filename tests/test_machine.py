@@ -75,7 +75,10 @@ def test_only_classes_have_classes_and_only_the_calibrated_probabilities() -> No
 
 def test_repr_says_what_it_is() -> None:
     text = repr(machine(answer=Inlier()))
-    assert text == "KernelMachine(Rbf(gamma=0.5), 3 vectors, 2 features, linear head, one-class)"
+    assert text == (
+        "KernelMachine(Rbf(gamma=0.5), 2 features, linear head, one-class: "
+        "3 vectors of 2 dimensions, 9 multiply-adds, 40 bytes)"
+    )
 
 
 def test_sparse_points_are_canonical_and_equal_however_they_were_given() -> None:

@@ -2,10 +2,11 @@
 
     python tools/parity.py                # 300 machines
     python tools/parity.py --count 1000 --seed 5
+    python tools/parity.py --learned --count 100       # machines with maps as training a metric makes them
 
 The comparisons are those of the tests of the formats: scores within 1e-9 Σ|coef| in float64 and 1e-5 Σ|coef| in
-float32, and the same answer for every row whose answer errors of that size could not change. A machine that a format
-cannot hold, which its export says, is not counted.
+float32, and the same answer for every row whose answer errors of that size could not change. C in integers must lose
+what its export announces. A machine that a format cannot hold, which its export says, is not counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import test_c
 import test_libsvm
 import test_onnx_parity
 import test_scikit_learn
-from machines import Case, check_labels, check_scores, random_cases
+from machines import Case, check_labels, check_scores, learned_cases, random_cases
 
 from slimsvm import UnsupportedExportError, _core
 
@@ -91,7 +92,10 @@ def counted_in_c(cases: list[Case], tables: str) -> tuple[int, int, list[str]]:
             results = test_c.exported(part, Path(folder), tables)
         for case, result in zip(part, results, strict=True):
             try:
-                test_c.check(case, result, np.dtype(tables))
+                if tables.startswith("int"):
+                    test_c.check_announced(case, result)
+                else:
+                    test_c.check(case, result, np.dtype(tables))
             except AssertionError as error:
                 wrong.append(str(error)[:300])
     return len(cases), sum(len(case.X) for case in cases), wrong
@@ -102,11 +106,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300, help="machines for each runtime (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--learned", action="store_true", help="machines with learned maps: scales and projections")
     options = parser.parse_args()
     if not _core.available:
         raise SystemExit("the compiled core is needed: everything is compared with it")
     warnings.simplefilter("ignore")
-    cases = list(random_cases(options.count, options.seed))
+    drawn = learned_cases if options.learned else random_cases
+    cases = list(drawn(options.count, options.seed))
+    in_integers = list(drawn(options.count, options.seed, kernels=("rbf", "laplacian", "poly"), calibration="none"))
     plain = {"kernels": test_libsvm.KERNELS, "heads": test_libsvm.HEADS, "input_map": "none"}
     for_libsvm = test_libsvm.accepted(random_cases(3 * options.count, options.seed, **plain))
     for_libsvm = [case for case, _ in zip(for_libsvm, range(options.count), strict=False)]
@@ -114,6 +121,9 @@ def main() -> None:
         "NumPy": lambda: counted(cases, by_numpy),
         "C, float64": lambda: counted_in_c(cases, "float64"),
         "C, float32": lambda: counted_in_c(cases, "float32"),
+        "C, int16": lambda: counted_in_c(in_integers, "int16"),
+        "C, int8": lambda: counted_in_c(in_integers, "int8"),
+        "C, int8_all": lambda: counted_in_c(in_integers, "int8_all"),
         "ONNX Runtime, float64": lambda: counted(cases, by_onnx("float64")),
         "ONNX Runtime, float32": lambda: counted(cases, by_onnx("float32")),
         "LIBSVM": lambda: counted(for_libsvm, by_libsvm),

@@ -52,6 +52,11 @@ def _feature_names(machine: KernelMachine) -> NDArray[Any]:
     return np.array(machine.feature_names, dtype=object)
 
 
+def _features_used(machine: KernelMachine) -> NDArray[Any]:
+    used = machine.features_used
+    return used if machine.feature_names is None else _feature_names(machine)[used]
+
+
 class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of all estimators around a machine, `machine_`."""
 
@@ -62,6 +67,9 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     n_vectors_ = _FromMachine(lambda machine: machine.n_vectors, "The number of vectors.")
     vectors_ = _FromMachine(lambda machine: machine.points, "The vectors, (n_vectors_, p), dense or CSR.")
     n_features_in_ = _FromMachine(lambda machine: machine.n_features, "The number of features that X must have.")
+    features_used_ = _FromMachine(
+        _features_used, "The features that predictions depend on, by name if the machine has names, else by index."
+    )
     feature_names_in_ = _FromMachine(_feature_names, "The names of the features, if the machine has them.")
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -91,7 +99,9 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> Any:
         check_sparse(X)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        reads_all = self.machine_.reads_all_features  # others may be missing
+        floats = [np.float64, np.float32]
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=floats, ensure_all_finite=reads_all)
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram, followed by size, cost and report."""

@@ -23,6 +23,7 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, Linear
 from slimsvm.kernels.geometry import Matrix
 from slimsvm.sparse_parts import check_sparse
+from slimsvm.tables import narrowed
 
 Precision = Literal["auto", "float32", "float64"]
 PRECISIONS = get_args(Precision)
@@ -41,6 +42,8 @@ NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate
 class Evaluator:
     """Evaluates the kernel expansion and the head of one machine. It can be shared between threads.
 
+    Features that the input map ignores are not read: they may be NaN.
+
     With `counts`, a head with early exit returns the number of points up to the deciding stage, (n, 1), not scores.
     """
 
@@ -55,8 +58,10 @@ class Evaluator:
     ) -> None:
         self._used = _used_columns(points) if input_map is None else None
         self.n_features = int(points.shape[1]) if input_map is None else input_map.n_features_in
-        self._all_points = points
+        self._all_points, self._whole_map = points, input_map
         points = points if self._used is None else _renumbered(points, self._used)
+        points, input_map, read = narrowed(kernel, points, input_map)
+        self._read = None if read is None or len(read) == self.n_features else read  # None: all features
         self.kernel, self.points, self.head = kernel, points, head
         self.gammas, self.input_map = gammas, input_map
         self._sums_shape = (len(head.blocks), head.coef.shape[1])
@@ -85,6 +90,8 @@ class Evaluator:
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
         if self._used is not None:
             X = _narrowed(X, self._used, self.kernel, first_row)
+        if self._read is not None:
+            X = X[self._read] if X.ndim == 1 else X[:, self._read]
         if _core.available:
             return self._native_scores(X, n_jobs, precision, first_row)
         return self._numpy_scores(X if X.ndim == 2 else X[None], first_row)
@@ -99,7 +106,7 @@ class Evaluator:
 
     @cached_property
     def _counter(self) -> Evaluator:
-        return Evaluator(self.kernel, self._all_points, self.head, self.gammas, self.input_map, counts=True)
+        return Evaluator(self.kernel, self._all_points, self.head, self.gammas, self._whole_map, counts=True)
 
     def _native_scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
         in_float = precision == "float32" or (precision == "auto" and X.dtype.char == "f" and self.float32_is_accurate)

@@ -19,14 +19,5 @@ def html_summary(estimator: Any) -> str:
 
 
 def size_in_words(machine: KernelMachine) -> str:
-    """The number of vectors, features and multiply-adds per sample, in words."""
-    m, p = machine.points.shape
-    kernel = f"{machine.kernel.name} kernel"
-    return f"{m} vectors of {p} features, {kernel}, about {multiply_adds(machine):,} multiply-adds per sample."
-
-
-def multiply_adds(machine: KernelMachine) -> int:
-    """Multiply-adds per sample: d p for an input map (d if it is diagonal), m p for kernel values, m q for scores."""
-    m, p = machine.points.shape
-    mapped = 0 if machine.input_map is None else int(machine.input_map.scale.size)
-    return int(mapped + m * p + m * machine.head.n_scores)
+    """The kernel and the cost of a machine, in words."""
+    return f"{machine.kernel.name} kernel, {machine.cost} of tables."

@@ -1,11 +1,13 @@
 """The affine input map x → A (x − a) + c that a machine applies before its kernel.
 
-It holds a Pipeline's scaler or PCA, so that an exported machine needs no separate preprocessing.
+It holds a Pipeline's scaler or PCA, so that an exported machine needs no separate preprocessing, or a learned metric: a
+scale for each feature, or a projection.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,11 @@ class InputMap(Record):
     def is_diagonal(self) -> bool:
         """Whether A is diagonal."""
         return self.scale.ndim == 1
+
+    @cached_property
+    def used(self) -> NDArray[np.intp]:
+        """The features that A does not multiply by zero, in order."""
+        return np.flatnonzero(self.scale if self.is_diagonal else self.scale.any(axis=0))
 
     def apply(self, X: Matrix) -> NDArray[Any]:
         """A (x − a) + c for every row, in float64."""

@@ -19,11 +19,13 @@ from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_spa
 from slimsvm._words import plural
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
+from slimsvm.cost import Cost, cost_of
 from slimsvm.evaluation import Evaluator, Precision, checked_csr
 from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
+from slimsvm.tables import narrowed
 
 WIDEST = 2**31 - 1  # most features: indices have 32 bits
 
@@ -116,6 +118,29 @@ class KernelMachine(Record):
         return int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
 
     @property
+    def features_used(self) -> NDArray[np.intp]:
+        """The features that answers depend on: those that the input map does not multiply by zero, or all."""
+        return np.arange(self.n_features) if self.input_map is None else self.input_map.used
+
+    @property
+    def reads_all_features(self) -> bool:
+        """Whether answers depend on all features."""
+        return self.input_map is None or len(self.input_map.used) == self.n_features
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What one answer costs: vectors, dimensions, multiply-adds and bytes of tables."""
+        return cost_of(self)
+
+    def narrowed(self) -> tuple[KernelMachine, NDArray[np.intp] | None]:
+        """The same machine for the features that it uses, and these features; itself and None if it uses all."""
+        points, input_map, used = narrowed(self.kernel, self.points, self.input_map)
+        if used is None or len(used) == self.n_features:
+            return self, None
+        names = None if self.feature_names is None else tuple(self.feature_names[i] for i in used)
+        return replace(self, points=points, input_map=input_map, feature_names=names), used
+
+    @property
     def classes(self) -> NDArray[Any]:
         """The class labels, sorted."""
         if not isinstance(self.answer, Classes):
@@ -194,10 +219,8 @@ class KernelMachine(Record):
 
     def __repr__(self) -> str:
         kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
-        return (
-            f"KernelMachine({self.kernel}, {plural(self.n_vectors, 'vector')}, {plural(self.n_features, 'feature')}, "
-            f"{self.head.name} head, {kind})"
-        )
+        features = plural(self.n_features, "feature", ",")
+        return f"KernelMachine({self.kernel}, {features}, {self.head.name} head, {kind}: {self.cost})"
 
 
 def _is_one(X: Any) -> bool:

@@ -40,8 +40,8 @@ class Report:
     tried : list of dict
         Every method and size that was judged: `method`, `n_vectors`, `loss`, `loss_error`, `paired`, `disagreement` and
         `trial` (whether it was used to choose the method).
-    n_bytes : int or None
-        Bytes of the tables of the C export, if there was a limit on them.
+    n_dimensions, multiply_adds, n_bytes : int or None
+        The coordinates of a vector, the multiply-adds per sample, and the bytes of the tables in float32.
     latency_us : float or None
         Microseconds per sample, if there was a limit on them.
     """
@@ -60,6 +60,8 @@ class Report:
     paired: float | None = None
     held_out: str = "nothing was held out"
     tried: list[dict[str, Any]] = field(default_factory=list)
+    n_dimensions: int | None = None
+    multiply_adds: int | None = None
     n_bytes: int | None = None
     latency_us: float | None = None
     scoring_from: str = ""
@@ -87,10 +89,19 @@ class Report:
         if self.estimate is not None or self.disagreement is not None:
             was = "was" if len(self.tried) == 1 else "were"
             lines.append(f"Based on {self.held_out}; {plural(len(self.tried), 'candidate')} {was} judged.")
-        costs = [(self.n_bytes, "bytes of tables", ""), (self.latency_us, "µs per sample", ".3g")]
-        lines += [f"Cost: {value:{form}} {unit}." for value, unit, form in costs if value is not None]
+        lines += self._costs()
         lines.append(f"Why {self.method}: {self.reason}.")
         return "\n".join(lines)
+
+    def _costs(self) -> list[str]:
+        counts = [
+            (self.n_dimensions, "dimension"),
+            (self.multiply_adds, "multiply-add"),
+            (self.n_bytes, "byte"),
+        ]
+        parts = [plural(value, unit, ",") for value, unit in counts if value is not None]
+        parts += [] if self.latency_us is None else [f"{self.latency_us:.3g} µs per sample"]
+        return [f"Cost: {', '.join(parts)}."] if parts else []
 
     def _loss(self) -> str:
         limit = self.promise.get("max_loss")

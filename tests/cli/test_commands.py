@@ -26,6 +26,9 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Polynomial, Rbf
 
 Command = Callable[..., Any]
+HEADING = (
+    "method +vectors +kernel values +dimensions +multiply-adds +bytes +µs alone +µs in a batch +agreement +accuracy"
+)
 
 
 def test_train_predict_evaluate_of_a_table(command: Command, iris_files: Any, tmp_path: Path) -> None:
@@ -239,7 +242,7 @@ def test_frontier_as_a_table_a_picture_and_json(command: Command, moons_files: A
     line += ("--sizes", "3,0.6", "--methods", "selection")
     ended = command(*line, "--plot", "frontier.svg")
     assert ended.code == 0, ended.err
-    assert re.match(r"method +vectors +kernel values +bytes +µs alone +µs in a batch +agreement +accuracy", ended.out)
+    assert re.match(HEADING, ended.out)
     assert [row.split()[1] for row in ended.lines if row.startswith("selection")] == ["3", "5"]
     assert "★" in ended.out
     assert (tmp_path / "frontier.svg").read_bytes().startswith(b"<?xml")
@@ -333,6 +336,9 @@ def test_inspect(command: Command, iris_files: Any) -> None:
     facts = json.loads(command("inspect", "iris.slim", "--json", "--vectors", "0").out)
     assert len(facts["vectors"]) == facts["n_vectors"]
     assert facts["n_bytes"] == facts["file_bytes"]
+    m, d, k = facts["n_vectors"], 4, 3
+    assert (facts["n_dimensions"], facts["multiply_adds"]) == (d, m * d + m * (k - 1))
+    assert f"{facts['multiply_adds']:,} multiply-adds" in ended.out
 
 
 def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files: Any, tmp_path: Path) -> None:

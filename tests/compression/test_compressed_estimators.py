@@ -211,7 +211,7 @@ def test_html_shows_size_cost_and_report() -> None:
     slim = CompressedClassifier(SVC(), n_vectors=6, **QUICK)
     assert "multiply-adds" not in slim._repr_html_()
     page = slim.fit(X, Y)._repr_html_()
-    assert "6 vectors of 2 features, rbf kernel, about 18 multiply-adds per sample." in page
+    assert "rbf kernel, 6 vectors of 2 dimensions, 18 multiply-adds, 76 bytes of tables." in page
     assert "Why reduced_set" in page
     assert "6 vectors of 2 features" in slim.compressed_._repr_html_()
 

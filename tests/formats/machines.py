@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
 from oracles.benchmark_data import need_data
-from oracles.random_machines import KINDS, random_machine
+from oracles.random_machines import KINDS, LEARNED, random_machine, with_zeros_where_ignored
 from shared_data import load
 from slimsvm.answers import Classes, Value
 from slimsvm.heads import MirrorHead, StagedHead
@@ -89,6 +89,19 @@ def random_cases(
         rng = np.random.default_rng([seed, i])
         machine = random_machine(rng, kernel=kernel, head=head, outputs=outputs, answer=answer, **wishes)
         yield Case(f"{i}: {machine!r}", machine, rows_to_try(rng, machine))
+
+
+def learned_cases(n: int = 100, seed: int = 0, **wishes: Any) -> Iterator[Case]:
+    """n machines with maps as training a metric makes them: scales, projections and full matrices in turn.
+
+    Of the scales, some ignore features in which the points differ, and some features in which all points are zero.
+    """
+    drawn = [random_cases(n, seed, input_map=kind, **wishes) for kind in LEARNED]
+    for i in range(n):
+        case = next(drawn[i % len(LEARNED)])
+        if i % (2 * len(LEARNED)) == 0:
+            case = Case(case.name, with_zeros_where_ignored(case.machine), case.X)
+        yield case
 
 
 @cache

@@ -75,7 +75,7 @@ def test_random_machines_in_integers_lose_what_was_announced(tables: str, seed: 
     cases = list(random_cases(n, seed))
     for case, result in zip(cases, exported(cases, tmp_path, tables), strict=True):
         check_announced(case, result)
-        assert result.made.facts["n_bytes"] == table_bytes(case.machine, tables)
+        assert result.made.facts["n_bytes"] == table_bytes(case.machine, tables, case.X)
         size = np.abs(case.machine.head.coef).sum() * max(1.0, np.abs(case.scores).max())
         assert result.made.facts["score_loss"] < (0.01 if tables == "int16" else 0.1) * size
 

@@ -21,6 +21,7 @@ SIZES = [
     ("float32", 4, 4, 4),
     ("int16", 2, 2, 4),
     ("int8", 1, 2, 4),
+    ("int8_all", 1, 1, 4),
 ]  # point, coefficient, offset
 each_type = pytest.mark.parametrize(("tables", "point", "coef", "offset"), SIZES)
 
@@ -52,9 +53,9 @@ def test_maps_and_calibration(tables: str, point: int, coef: int, offset: int) -
     diagonal = machine(input_map=InputMap(np.ones(7), np.ones(7)), calibration=Sigmoid([-1.0], [0.0]))
     plain = table_bytes(machine(), tables) + 2 * offset
     fixed = point < 4
-    assert table_bytes(diagonal, tables) == plain + (7 * (1 + coef + offset + 1) if fixed else 14 * offset)
+    assert table_bytes(diagonal, tables) == plain + (7 * (1 + 2 + offset + 1) if fixed else 14 * offset)
     matrix = machine(input_map=InputMap(np.ones(9), np.ones((7, 9))))
-    expected = 9 + 63 * point + 7 * (offset + 1) if fixed else 9 * offset + 63 * point
+    expected = 63 * point + 7 * (offset + 1) if fixed else 9 * offset + 63 * point
     assert table_bytes(matrix, tables) == table_bytes(machine(), tables) + expected
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
+from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
 MAPS = ("none", "diagonal", "matrix")
+LEARNED = ("scales", "projection", "full")  # maps as training a metric makes them; the first two ignore some features
 # head, outputs (of a head of pairs: classes), answer
 KINDS = [
     ("linear", 1, "classes"),
@@ -70,8 +72,8 @@ def random_machine(
     """A machine that meets the wishes given; what is left at None is drawn.
 
     `head`, `answer` and `calibration` are names of the package's lists (`calibration="none"`: without), `outputs` the
-    columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS. A staged head comes only
-    when it is asked for: near a threshold its scores jump, and comparing them takes more care.
+    columns of a linear head or the classes of one that gives pairs, `input_map` one of MAPS or LEARNED. A staged head
+    comes only when it is asked for: near a threshold its scores jump, and comparing them takes more care.
     """
     head, outputs, answer = _draw_kind(rng, head, outputs, answer, calibration)
     if head == "mirror":  # distances need one feature space
@@ -201,10 +203,29 @@ def _random_answer(
 def _random_map(rng: np.random.Generator, kind: str, p: int) -> InputMap | None:
     if kind == "none":
         return None
+    if kind in LEARNED:
+        return _learned_map(rng, kind, p)
     if kind == "diagonal":
         return InputMap(rng.normal(size=p), rng.uniform(0.5, 1.5, p), rng.normal(size=p))
     d = p + int(rng.integers(-1, 4))
     return InputMap(rng.normal(size=d), rng.normal(size=(p, d)) / np.sqrt(d), rng.normal(size=p))
+
+
+def _learned_map(rng: np.random.Generator, kind: str, p: int) -> InputMap:
+    """A centre, and scales with some zeros, a projection with some zero columns, or a full matrix."""
+    d = p + int(rng.integers(2, 9)) if kind == "projection" else p
+    scale = rng.uniform(0.3, 1.5, p) if kind == "scales" else rng.normal(size=(p, d)) / np.sqrt(d)
+    if kind != "full":
+        scale[..., rng.permutation(d)[: rng.integers(1, d)]] = 0.0
+    return InputMap(rng.normal(size=d), scale)
+
+
+def with_zeros_where_ignored(machine: KernelMachine) -> KernelMachine:
+    """The machine with points of zeros in the coordinates that a diagonal map sets to zero, as trainers make them."""
+    assert machine.input_map is not None
+    points = np.array(dense(machine.points))
+    points[:, machine.input_map.scale == 0] = 0.0
+    return replace(machine, points=points)
 
 
 def _random_calibration(

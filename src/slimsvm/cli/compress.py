@@ -183,7 +183,7 @@ def _unmet(error: PromiseError) -> str:
         return sentence(error)
     limits = " and ".join(f"{options.flag(name)} {value}" for name, value in report.promise.items())
     facts = [output.plural(report.n_vectors, "vector")]
-    facts += [f"{report.n_bytes:,} bytes"] if report.n_bytes is not None else []
+    facts += [f"{report.n_bytes:,} bytes"] if "max_bytes" in report.promise else []
     facts += [f"{report.latency_us:.3g} µs per prediction"] if report.latency_us is not None else []
     if "max_loss" in report.promise and report.estimate is not None:
         facts.append(f"a loss of {report.estimate:.4f} ± {report.standard_error:.4f}")

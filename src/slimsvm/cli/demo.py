@@ -117,8 +117,6 @@ def _draw(front: Any, path: str) -> str:
 
 def _row(name: str, model: Any, slim: Any, X: Any, y: Any, expected: Any) -> dict[str, Any]:
     """Vectors, accuracy, agreement with scikit-learn, µs per row (alone, in a batch), and bytes of the tables."""
-    from slimsvm.formats.c import table_bytes
-
     predictions, one = model.predict(X), X[:1]
     return {
         "name": name,
@@ -127,7 +125,7 @@ def _row(name: str, model: Any, slim: Any, X: Any, y: Any, expected: Any) -> dic
         "agreement": float((predictions == expected).mean()),
         "us_alone": _seconds(lambda: model.predict(one)) * 1e6,
         "us_per_row": _seconds(lambda: model.predict(X)) / len(X) * 1e6,
-        "bytes": table_bytes(slim.machine_),
+        "bytes": slim.machine_.cost.n_bytes,
     }
 
 

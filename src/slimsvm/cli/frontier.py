@@ -18,7 +18,14 @@ EXAMPLES = options.examples(
     "slimsvm frontier train.csv svc.joblib --trust --target label --sizes 5,10,20,50",
     "slimsvm frontier train.txt model.slim --validation held_out.txt --json > frontier.json",
 )
-HEADING = ("method", "vectors", "kernel values", "bytes", "µs alone", "µs in a batch", "agreement", "")
+COUNTS = {
+    "vectors": "vectors",
+    "kepp": "kernel values",
+    "dimensions": "dimensions",
+    "multiply_adds": "multiply-adds",
+    "bytes": "bytes",
+}
+HEADING = ("method", *COUNTS.values(), "µs alone", "µs in a batch", "agreement", "")
 
 
 class Listed(click.ParamType):  # type: ignore[type-arg]
@@ -132,7 +139,7 @@ def _show(result: Any, quiet: bool, as_json: bool) -> None:
 
 def _words(row: Any, star: bool) -> tuple[str, ...]:
     """A row of the table; a dash for what a method does not have."""
-    counts = [f"{row[name]:,.0f}" if row[name] > 0 else "–" for name in ("vectors", "kepp", "bytes")]
+    counts = [f"{row[name]:,.0f}" if row[name] > 0 else "–" for name in COUNTS]
     times = [_microseconds(row[name]) for name in ("us_alone", "us_batch")]
     score = f"{row['score']:.4f} ± {row['score_se']:.4f}"
     return (str(row["method"]), *counts, *times, f"{row['agreement']:.2%}", score, "★" if star else "")

@@ -31,8 +31,8 @@ SHOWN = 6  # numbers of a vector in a line
 def command(model: str, n_vectors: int | None, trust: bool, as_json: bool) -> None:
     """Show the properties, cost and vectors of MODEL.
 
-    The cost is in kernel evaluations per row, in bytes, and in microseconds per row, measured on this computer with
-    one thread and random rows in float64.
+    The cost is in kernel evaluations and multiply-adds per row, in bytes, and in microseconds per row, measured on this
+    computer with one thread and random rows in float64.
     """
     loaded = load_model(model, trust)
     machine = loaded.machine
@@ -66,7 +66,11 @@ def description(machine: KernelMachine) -> dict[str, Any]:
         "probabilities": None if machine.calibration is None else machine.calibration.name,
         "input_map": None if machine.input_map is None else _map(machine),
         "feature_names": machine.feature_names,
+        "n_features_used": machine.cost.n_features,
         "kernel_evaluations": machine.n_vectors,
+        "n_dimensions": machine.cost.n_dimensions,
+        "multiply_adds": machine.cost.multiply_adds,
+        "table_bytes": machine.cost.n_bytes,
         "n_bytes": len(storage.dumps(machine)),
     }
 
@@ -96,19 +100,23 @@ def _words(facts: dict[str, Any]) -> dict[str, str]:
     classes, names = facts["classes"], facts["feature_names"]
     widths = f", {facts['n_widths']} widths" if facts["n_widths"] > 1 else ""
     sparse = ", sparse" if facts["sparse_vectors"] else ""
+    used = facts["n_features_used"]
     lines = {
         "file": f"{facts['file']} ({KINDS[facts['kind']]}, {output.sized(facts['file_bytes'])})",
         "task": facts["task"],
         "classes": classes and f"{len(classes)}: {_some(classes)}",
         "kernel": facts["kernel"] + widths,
-        "vectors": f"{facts['n_vectors']:,} of {output.plural(facts['n_features'], 'feature')}{sparse}",
+        "vectors": f"{facts['n_vectors']:,} of {output.plural(facts['n_dimensions'], 'dimension')}{sparse}",
+        "features": f"{facts['n_features']:,}"
+        + (f", of which {used:,} are used" if used < facts["n_features"] else ""),
         "head": f"{facts['head']}, {output.plural(facts['n_scores'], 'score')}",
         "early exit": facts["stages"] and f"after {_some(facts['stages'])} vectors",
         "probabilities": facts["probabilities"],
         "input map": facts["input_map"],
         "feature names": names and _some(names),
         "cost": f"{output.plural(facts['kernel_evaluations'], 'kernel evaluation')} per row"
-        f"{' at most' if facts['stages'] else ''}, {output.sized(facts['n_bytes'])} as a .slim file, "
+        f"{' at most' if facts['stages'] else ''}, {facts['multiply_adds']:,} multiply-adds, "
+        f"{output.sized(facts['table_bytes'])} of float32 tables, {output.sized(facts['n_bytes'])} as a .slim file, "
         f"{facts['us_per_row']:.3g} µs per row",
     }
     return {name: text for name, text in lines.items() if text}

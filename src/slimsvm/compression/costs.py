@@ -14,7 +14,6 @@ from slimsvm.compression.problem import Problem
 from slimsvm.compression.promise import Promise
 from slimsvm.compression.request import Request
 from slimsvm.compression.timing import microseconds_alone
-from slimsvm.formats.c import table_bytes
 from slimsvm.heads import LinearHead, PairsHead
 from slimsvm.machine import KernelMachine
 
@@ -66,7 +65,7 @@ def largest_size(problem: Problem, promise: Promise, pairs: bool, latency: Laten
     most = problem.n_vectors if promise.n_vectors is None else min(promise.n_vectors, problem.n_vectors)
     if promise.max_bytes is not None:
         limit = promise.max_bytes
-        most = _largest(most, lambda m: table_bytes(stand_in(problem, m, pairs)) <= limit)
+        most = _largest(most, lambda m: stand_in(problem, m, pairs).cost.n_bytes <= limit)
     if promise.max_latency_us is not None:
         slowest = promise.max_latency_us
         most = _largest(most, lambda m: latency.us(stand_in(problem, m, pairs), slowest) <= slowest)

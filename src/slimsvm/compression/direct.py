@@ -50,9 +50,9 @@ def _described(request: Request, problem: Problem, found: ReducedMachine, refit:
     asked = "it was asked for" if limit is None else "max_distance is about reduced sets"
     reason = "no data were given, and the reduced set needs none" if problem.samples is None else asked
     method = "reduced_set+refit" if refit else "reduced_set"
-    report = Report(promise, method, reason, found.machine.n_vectors, problem.n_vectors)
     with keeping_best(lambda: Compressed(found.machine, found.history)):
         machine = _refitted(problem, found.machine) if refit else found.machine
+    report = Report(promise, method, reason, machine.n_vectors, problem.n_vectors, **machine.cost.figures())
     return Compressed(machine, found.history, report)
 
 

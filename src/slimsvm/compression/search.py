@@ -40,7 +40,6 @@ from slimsvm.compression.validation.folds import (
 )
 from slimsvm.compression.validation.scoring import Scorer, Scoring
 from slimsvm.exceptions import PromiseError, UncertainPromiseWarning
-from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibration_fit import Kind
 from slimsvm.methods.common.deadline import Deadline
@@ -365,8 +364,8 @@ class Search:
         """The largest machine that itself keeps to the limits on costs, not only a stand-in of its size."""
         limit, fewest, m = self.promise.max_bytes, CANDIDATES[choice.method].fewest, most
         machine = self._final(choice.method, m)
-        while limit is not None and table_bytes(machine) > limit and m > fewest:
-            m = max(min(m - 1, int(m * limit / table_bytes(machine))), fewest)
+        while limit is not None and machine.cost.n_bytes > limit and m > fewest:
+            m = max(min(m - 1, int(m * limit / machine.cost.n_bytes)), fewest)
             machine = self._final(choice.method, m)
         made = self._compressed(machine, choice, self._assessed(choice.method, m), m)
         return self._within_latency(made, choice)
@@ -443,7 +442,7 @@ class Search:
             self.problem.n_vectors,
             **self._estimates(size),
             tried=self._tried(method.assessments),
-            n_bytes=None if promise.max_bytes is None else table_bytes(machine),
+            **machine.cost.figures(),
             latency_us=None if limit is None else self._latency.us(machine, limit),
         )
         return Compressed(machine, self.candidates.history(method.method, m), report)
@@ -483,7 +482,8 @@ class Search:
         fewest = CANDIDATES[choice.method].fewest
         smallest = self._compressed(self._final(choice.method, fewest), choice, None, fewest)
         assert smallest.report is not None
-        own = ((smallest.report.n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
+        n_bytes = None if self.promise.max_bytes is None else smallest.report.n_bytes
+        own = ((n_bytes, "bytes"), (smallest.report.latency_us, "µs"))
         takes = " and ".join(f"{value:.3g} {unit}" for value, unit in own if value is not None)
         raise PromiseError(
             f"{costs} of {self.request.whose} cannot be kept: the smallest machine, of "

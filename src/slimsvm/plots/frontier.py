@@ -14,6 +14,7 @@ COSTS = {
     "us_batch": "µs per sample, in a batch",
     "vectors": "vectors",
     "kepp": "kernel evaluations per sample",
+    "multiply_adds": "multiply-adds per sample",
     "bytes": "bytes",
 }
 # The colour and marker of each method, the same in every plot. A method with early exit has open markers.
@@ -62,7 +63,7 @@ class FrontierDisplay:
         ax : matplotlib axes, or one for each cost, default=None
             The axes to draw in; by default a new figure.
         costs : sequence of str, default=("us_batch", "vectors")
-            Some of "us_alone", "us_batch", "vectors", "kepp" and "bytes".
+            Some of "us_alone", "us_batch", "vectors", "kepp", "multiply_adds" and "bytes".
         errors : bool, default=True
             Whether to draw error bars of one standard error on each side.
         """

@@ -23,7 +23,6 @@ from slimsvm._record import is_sparse
 from slimsvm.answers import Answer, Value
 from slimsvm.compression.problem import Problem
 from slimsvm.exceptions import UnsupportedModelError
-from slimsvm.formats.c import table_bytes
 from slimsvm.importers import import_model
 from slimsvm.methods.common.training import kernel_parameters, sample_costs
 from slimsvm.optim import limited
@@ -43,6 +42,8 @@ class Baseline:
     answer: Answer
     n_vectors: int
     n_bytes: int
+    n_dimensions: int = 0
+    multiply_adds: int = 0
     calibration: None = None
 
     @property
@@ -84,7 +85,8 @@ def _nystroem(problem: Problem, m: int, seed: int) -> Baseline:
     m, d = features.components_.shape
     outputs = problem.task.n_scores(problem.machine) if problem.task.is_classification else 1
     # Nystroem's normalisation and the linear weights can be stored as one coefficient per vector and output.
-    return Baseline(model, problem.machine.answer, m, 4 * (m * d + (m + 1) * outputs))
+    n_bytes, multiply_adds = 4 * (m * d + (m + 1) * outputs), m * (d + outputs)
+    return Baseline(model, problem.machine.answer, m, n_bytes, d, multiply_adds)
 
 
 def _subsampled(problem: Problem, m: int, seed: int) -> Baseline:
@@ -111,10 +113,11 @@ def _subsampled(problem: Problem, m: int, seed: int) -> Baseline:
     if svm is None:
         raise ValueError(f"No subsample of at most {most} samples has all classes.")
     try:
-        n_bytes = table_bytes(import_model(svm).machine)
+        cost = import_model(svm).machine.cost
     except UnsupportedModelError:
-        n_bytes = 0
-    return Baseline(svm, problem.machine.answer, len(svm.support_), n_bytes)
+        return Baseline(svm, problem.machine.answer, len(svm.support_), 0)
+    counts = cost.n_bytes, cost.n_dimensions, cost.multiply_adds
+    return Baseline(svm, problem.machine.answer, len(svm.support_), *counts)
 
 
 def _mixed(y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:

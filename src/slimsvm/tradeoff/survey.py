@@ -25,7 +25,6 @@ from slimsvm.compression.validation.estimates import disagreement, loss, score
 from slimsvm.compression.validation.folds import Fold, fitted_parent, folds_with_own_parents, validation_fold
 from slimsvm.compression.validation.scoring import Scoring
 from slimsvm.estimator import MachineEstimator, wrap
-from slimsvm.formats.c import table_bytes
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
 from slimsvm.optim import limited
@@ -41,6 +40,8 @@ COLUMNS = [
     ("size", "i8"),
     ("vectors", "f8"),
     ("kepp", "f8"),
+    ("dimensions", "i8"),
+    ("multiply_adds", "i8"),
     ("bytes", "i8"),
     ("us_alone", "f8"),
     ("us_batch", "f8"),
@@ -221,8 +222,11 @@ class Survey:
         """The costs of the model itself, not of the models refitted on folds."""
         machine = self.problem.machine
         kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
-        size: dict[str, Any] = {"vectors": machine.n_vectors, "kepp": kepp, "bytes": table_bytes(machine)}
-        return size | ({} if clock is None else clock.times(machine))
+        return (
+            {"vectors": machine.n_vectors, "kepp": kepp}
+            | _costs(machine)
+            | ({} if clock is None else clock.times(machine))
+        )
 
     def _row(self, line: Line, j: int, clock: Clock | None) -> dict[str, Any]:
         folds, made = self.folds, [some[j] for some in line.models]
@@ -235,7 +239,7 @@ class Survey:
             "size": line.sizes[j],
             "vectors": float(np.mean([one.n_vectors for one in made])),
             "kepp": float(np.mean(kepp)),
-            "bytes": made[0].n_bytes if isinstance(made[0], Baseline) else table_bytes(made[0]),
+            **_costs(made[0]),
             **(UNTIMED if clock is None else clock.times(made[0])),
             "score": reached.value,
             "score_se": reached.error,
@@ -264,6 +268,12 @@ def _evaluations(made: Model, fold: Fold) -> float:
     if isinstance(made, Baseline):
         return float(made.n_vectors)
     return float(np.mean(made.kernel_evaluations(fold.X)))
+
+
+def _costs(made: Model) -> dict[str, int]:
+    """The counted costs of a model, by the names of the columns."""
+    cost = made if isinstance(made, Baseline) else made.cost
+    return {"dimensions": cost.n_dimensions, "multiply_adds": cost.multiply_adds, "bytes": cost.n_bytes}
 
 
 def _names(names: Sequence[str], what: str) -> list[str]:

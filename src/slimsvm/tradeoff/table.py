@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm.plots.frontier import FrontierDisplay
+from slimsvm.plots.frontier import COSTS, FrontierDisplay
 
 
 class Frontier:
@@ -17,11 +17,11 @@ class Frontier:
     ----------
     records : structured array, one row for each method and size. Columns: `method`; `kind` ("parent", "machine" or
         "baseline"); `size`, the requested number of vectors (for boosted trees, of trees; 0 if there is none);
-        `vectors`, the mean over folds; `kepp`, kernel evaluations per sample; `bytes` of the tables in float32 (of
-        trees, of their pickle); `us_alone` and `us_batch`, measured microseconds per sample, one at a time and in a
-        batch; `score` by `scoring`, and its standard error `score_se`; `loss` against the parent, and its standard
-        error `loss_se`, paired; `agreement`, the share of predictions that equal the parent's (for regression, the
-        share of their variance).
+        `vectors`, the mean over folds; `kepp`, kernel evaluations per sample; `dimensions` of a vector and
+        `multiply_adds` per sample (0 for trees); `bytes` of the tables in float32 (of trees, of their pickle);
+        `us_alone` and `us_batch`, measured microseconds per sample, one at a time and in a batch; `score` by `scoring`,
+        and its standard error `score_se`; `loss` against the parent, and its standard error `loss_se`, paired;
+        `agreement`, the share of predictions that equal the parent's (for regression, the share of their variance).
     scoring : the name of the score.
     skipped : the methods and baselines that do not apply, each with the reason.
     """
@@ -59,13 +59,15 @@ class Frontier:
 
     def plot(self, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
         """A plot of the score against microseconds per sample and against vectors; see `FrontierDisplay.plot`."""
-        fronts = {cost: self.pareto(cost) for cost in ("us_alone", "us_batch", "vectors", "kepp", "bytes")}
+        fronts = {cost: self.pareto(cost) for cost in COSTS}
         return FrontierDisplay(records=self.records, scoring=self.scoring, fronts=fronts).plot(ax=ax, **kwargs)
 
     def __repr__(self) -> str:
-        head = f"{'method':<28}{'vectors':>8}{'bytes':>10}{'µs alone':>10}{'µs batch':>10}  {self.scoring}"
+        head = f"{'method':<28}{'vectors':>8}{'dim':>6}{'mult-adds':>11}{'bytes':>10}{'µs alone':>10}{'µs batch':>10}"
+        head += f"  {self.scoring}"
         lines = [
-            f"{row['method']:<28}{row['vectors']:>8.0f}{row['bytes']:>10}{row['us_alone']:>10.1f}{row['us_batch']:>10.2f}"
+            f"{row['method']:<28}{row['vectors']:>8.0f}{row['dimensions']:>6}{row['multiply_adds']:>11}"
+            f"{row['bytes']:>10}{row['us_alone']:>10.1f}{row['us_batch']:>10.2f}"
             f"  {row['score']:.4f} ± {row['score_se']:.4f}"
             for row in self.records
         ]

@@ -1,9 +1,10 @@
 """C: a machine as one C99 header of tables and loops, without malloc and math.h.
 
-`layout.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in `loops.py` and
-`probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py` converts a machine to
-integers. `thresholds.py` widens the thresholds of early exit by the errors of the arithmetic. `fixed.py` computes the
-same results as the C code, so that `loss.py` can measure the loss of accuracy at export. `header.py` writes the file.
+`slimsvm/tables.py` lists the tables. `source.py` selects the C functions that a machine needs; their text is in
+`loops.py`, `maps.py` and `probabilities.py`, and in `reals.py` or `integers.py` for the arithmetic. `quantisation.py`
+converts a machine to integers. `thresholds.py` widens the thresholds of early exit by the errors of the arithmetic.
+`fixed.py` computes the same results as the C code, so that `loss.py` can measure the loss of accuracy at export.
+`header.py` writes the file.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm._record import FloatArray
 from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
 from slimsvm.formats.c import words
 from slimsvm.formats.c.header import Header, comment
-from slimsvm.formats.c.layout import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
 from slimsvm.formats.c.quantisation import fixed_point
 from slimsvm.formats.c.thresholds import for_float32
+from slimsvm.formats.c.units import with_one_unit
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
+from slimsvm.tables import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
 
-CHOICES: tuple[TableType, ...] = ("float32", "int16", "int8")  # the types that max_bytes chooses from
+HIGHEST_DEGREE = 2**15 - 1  # the largest int on boards with 16-bit integers
+CHOICES: tuple[TableType, ...] = TYPES[1:]  # the types that max_bytes chooses from
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite raise an error when they are written
@@ -43,16 +47,16 @@ def files(
 
     Parameters
     ----------
-    tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16" or "int8".
-    max_bytes : the most bytes for the tables. Without `tables`, the widest of "float32", "int16" and "int8" that fits
-        is used.
+    tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16", "int8" (coefficients
+        have 16 bits) or "int8_all" (coefficients have 8 bits).
+    max_bytes : the most bytes for the tables. Without `tables`, the widest type up to "float32" that fits is used.
     X : (n, d), data on which the loss of accuracy is measured, and whose range fixed point must cover; by default
         generated rows around the vectors.
     y : (n,), the labels of X, to measure accuracy before and after.
     prefix : the prefix of all names in C; by default derived from the file name.
     """
-    form = form_of(machine)
-    kind = _chosen(form, tables, max_bytes)
+    form, rows = _form_of(machine), rows_of(machine, X)
+    kind = _chosen(form, tables, max_bytes, rows)
     prefix = words.prefix_of(name) if prefix is None else prefix
     words.check_prefix(prefix)
     if y is not None and X is None:
@@ -61,7 +65,7 @@ def files(
         raise UnsupportedExportError(
             "Fixed point needs the range of the data, and a linear kernel's vectors do not show it. Pass data as X."
         )
-    rows = rows_of(machine, X)
+    form = _with_units(form, kind, rows)
     fixed = fixed_point(form, kind, rows) if is_fixed(kind) else None
     if kind == "float32":
         form = form_of(for_float32(machine, rows))
@@ -75,13 +79,32 @@ def files(
     return Files({name: text.encode("ascii")}, notes, facts)
 
 
-def table_bytes(machine: KernelMachine, tables: TableType = "float32") -> int:
-    """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration."""
-    return _bytes(form_of(machine), _checked(tables))
+def table_bytes(machine: KernelMachine, tables: TableType = "float32", X: Any = None) -> int:
+    """The bytes of all tables of a machine's C export: points, coefficients, offsets, maps, calibration.
+
+    Only integer tables of a machine with a projection depend on X: features may need a table of units, or share one.
+    """
+    form = _form_of(machine)
+    return _bytes(form, tables, rows_of(machine, X) if is_fixed(_checked(tables)) else np.empty((0, 0)))
 
 
-def _bytes(form: Form, kind: TableType) -> int:
-    return sum(table.n_bytes for table in tables_of(form, kind).values())
+def _form_of(machine: KernelMachine) -> Form:
+    """The machine in the form that C evaluates; UnsupportedExportError if C cannot compute its kernel."""
+    kernel = machine.kernel
+    if kernel.name == "poly" and not (float(kernel.degree).is_integer() and kernel.degree <= HIGHEST_DEGREE):
+        raise UnsupportedExportError(
+            f"The degree of the poly kernel must be a whole number of at most {HIGHEST_DEGREE} for the C export. "
+            f"Got {kernel.degree:g}. Train with another degree."
+        )
+    return form_of(machine)
+
+
+def _bytes(form: Form, kind: TableType, rows: FloatArray) -> int:
+    return sum(table.n_bytes for table in tables_of(_with_units(form, kind, rows), kind).values())
+
+
+def _with_units(form: Form, kind: TableType, rows: FloatArray) -> Form:
+    return with_one_unit(form, kind, rows) if is_fixed(kind) else form
 
 
 def _checked(tables: TableType) -> TableType:
@@ -90,19 +113,20 @@ def _checked(tables: TableType) -> TableType:
     return tables
 
 
-def _chosen(form: Form, tables: TableType | None, max_bytes: int | None) -> TableType:
+def _chosen(form: Form, tables: TableType | None, max_bytes: int | None, rows: FloatArray) -> TableType:
     """The requested table type, or the widest that fits; UnsupportedExportError if none fits."""
     if max_bytes is None:
         return "float32" if tables is None else _checked(tables)
     choices = CHOICES if tables is None else (_checked(tables),)
-    sizes = {kind: _bytes(form, kind) for kind in choices}
+    sizes = {kind: _bytes(form, kind, rows) for kind in choices}
     for kind, size in sizes.items():
         if size <= max_bytes:
             return kind
     nearest = choices[-1]
-    narrower = {kind: _bytes(form, kind) for kind in CHOICES if tables is not None and _bytes(form, kind) <= max_bytes}
+    others = {} if tables is None else {kind: _bytes(form, kind, rows) for kind in CHOICES}
+    narrower = [(kind, size) for kind, size in others.items() if size <= max_bytes]
     advice = (
-        f"tables={next(iter(narrower))!r} takes {next(iter(narrower.values()))}."
+        f"tables={narrower[0][0]!r} takes {narrower[0][1]}."
         if narrower
         else f"slimsvm.compress(model, X, y, max_bytes={max_bytes}) finds a machine that fits."
     )
@@ -118,7 +142,7 @@ def _facts(form: Form, kind: TableType, held: dict[str, Table], loss: Loss | Non
         "n_bytes": sum(table.n_bytes for table in held.values()),
         "table_bytes": {name: table.n_bytes for name, table in held.items()},
         "kernel_evaluations": _kernel_evaluations(form.machine, rows) if loss is None else loss.evaluations,
-        "multiply_adds": _multiply_adds(form),
+        "multiply_adds": form.machine.cost.multiply_adds,
     }
     if loss is not None:
         facts |= {"n_rows": loss.n_rows, "score_loss": loss.score, "changed": loss.changed}
@@ -132,16 +156,6 @@ def _kernel_evaluations(machine: KernelMachine, rows: Any) -> float:
     if not isinstance(machine.head, StagedHead):
         return float(machine.n_vectors)
     return float(machine.kernel_evaluations(rows).mean())
-
-
-def _multiply_adds(form: Form) -> int:
-    """The most multiply-adds per sample: input map, coordinates of points, and coefficients."""
-    input_map, head = form.machine.input_map, form.head
-    products = form.points.nnz if hasattr(form.points, "nnz") else form.points.size
-    products += 0 if input_map is None else input_map.scale.size
-    if isinstance(head, StagedHead):
-        return int(products + sum(head.sizes) * head.n_scores)
-    return int(products + (0 if form.presummed else head.coef.size))
 
 
 def _lines(form: Form, facts: dict[str, Any], loss: Loss | None) -> list[tuple[str, str]]:

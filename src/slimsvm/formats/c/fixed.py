@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
 from slimsvm.formats.c import arithmetic
-from slimsvm.formats.c.layout import Form, Table
 from slimsvm.heads import MirrorHead, PairwiseHead, StagedHead
 from slimsvm.kernels.geometry import dense
+from slimsvm.tables import Form, Table
 
 Integers = NDArray[np.int64]
 WIDE, SHORT = 2**31 - 1, 2**15 - 1
@@ -29,7 +29,7 @@ class Fixed:
     form : the machine.
     tables : the integers of every table of `layout.tables_of`.
     constants : the other numbers in the C text, by name.
-    input_bits : (d,), the fraction bits of every feature.
+    input_bits : (d,), the fraction bits of every feature; zeros for those that are not used.
     """
 
     form: Form
@@ -69,12 +69,18 @@ class Fixed:
         return self.tables[name].values.astype(np.int64)
 
     def _coordinates(self, inputs: Integers) -> Integers:
-        input_map, most = self.form.machine.input_map, self.constants["range"]
+        input_map, most, inputs = self.form.input_map, self.constants["range"], self.form.read(inputs)
         if input_map is None:
             return np.clip(inputs, -most, most)
         scale, bits = self._array("map_scale"), self._array("map_bits")
-        products = inputs * scale if input_map.is_diagonal else inputs @ scale.reshape(input_map.scale.shape).T
+        products = inputs * scale if input_map.is_diagonal else inputs @ scale.reshape(input_map.scale.T.shape)
         return np.clip(arithmetic.rounded(products + self._array("map_offset"), bits), -most, most)
+
+    def map_bound(self) -> int:
+        """A bound on the sums of a matrix map and its rounding, for any input."""
+        assert self.form.input_map is not None
+        sizes = np.abs(self._array("map_scale")).reshape(self.form.input_map.scale.T.shape).sum(axis=0) * 2**15
+        return int((sizes + np.abs(self._array("map_offset"))).max())
 
     def points(self) -> FloatArray:
         """The points (m, p) as integers in the unit of coordinates, or the weights of a presummed machine."""

@@ -14,11 +14,11 @@ from slimsvm.answers import Classes, Value
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import integers, reals, words
 from slimsvm.formats.c.fixed import Fixed
-from slimsvm.formats.c.layout import Form, Table, TableType
 from slimsvm.formats.c.loss import class_places, in_float32
 from slimsvm.formats.c.source import Source
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
+from slimsvm.tables import Form, Table, TableType
 
 AVR_READS = {
     "int8": "((int8_t)pgm_read_byte(a))",
@@ -130,7 +130,9 @@ class Header:
     def _conversions(self) -> list[str]:
         if self.fixed is None:
             return []
-        return [_filled(integers.QUANTISE, unit=repr(2.0 ** -self.fixed.constants["score_bits"]))]
+        unit = repr(2.0 ** -self.fixed.constants["score_bits"])
+        feature = "m_place(feature)" if self.form.skips and "input_bits" in self.tables else "feature"
+        return [_filled(integers.QUANTISE, unit=unit, feature=feature)]
 
     def _self_test(self, rows: FloatArray) -> str:
         inputs, scores, tolerance = self._expected(rows)
@@ -170,7 +172,7 @@ class Header:
 
     def _allowed(self, inputs: FloatArray) -> float:
         """The tolerance of scores: 1e-9 or 1e-5 times Σ|coef| times the largest input of the head."""
-        mapped = inputs if self.machine.input_map is None else self.machine.input_map.apply(inputs)
+        mapped = inputs if self.form.input_map is None else self.form.input_map.apply(self.form.read(inputs))
         K = np.abs(self.machine._evaluator._inputs(mapped)).max(initial=1.0)
         size = np.abs(self.machine.head.coef).sum() * K + np.abs(self.machine.head.intercept).sum()
         return float(f"{max(size, 1e-30) * (1e-5 if self.kind == 'float32' else 1e-9):.2g}")

@@ -99,28 +99,6 @@ static inline void m_map(const m_input *x, m_coordinate *u) {
   for (i = 0; i < M_N_COORDINATES; ++i) u[i] = (m_coordinate)m_clamp(x[i], M_RANGE);
 }
 """
-MAP = {
-    "diagonal": """
-static inline void m_map(const m_input *x, m_coordinate *u) {
-  size_t i;
-  for (i = 0; i < M_N_COORDINATES; ++i) {
-    const int64_t sum = (int64_t)M_MAP_OFFSET(i) + (int32_t)x[i] * M_MAP_SCALE(i);
-    u[i] = (m_coordinate)m_clamp(m_round(sum, M_MAP_BITS(i)), M_RANGE);
-  }
-}
-""",
-    "matrix": """
-static inline void m_map(const m_input *x, m_coordinate *u) {
-  size_t i, f;
-  for (f = 0; f < M_N_COORDINATES; ++f) {
-    int64_t sum = M_MAP_OFFSET(f);
-    for (i = 0; i < M_N_FEATURES; ++i) sum += (int32_t)x[i] * M_MAP_SCALE(f * M_N_FEATURES + i);
-    u[f] = (m_coordinate)m_clamp(m_round(sum, M_MAP_BITS(f)), M_RANGE);
-  }
-}
-""",
-}
-
 SQRT = """
 /* the square root, rounded down */
 static inline int32_t m_sqrt(int64_t v) {
@@ -192,7 +170,7 @@ static inline m_fraction m_between(m_score f, size_t i) {
 QUANTISE = """
 /* a real number as an integer input; numbers outside the range are clipped */
 static inline m_input m_quantise(double value, size_t feature) {
-  int n = M_INPUT_BITS(feature);
+  int n = M_INPUT_BITS($feature);
   (void)feature;
   for (; n > 0; --n) value *= 2;
   for (; n < 0; ++n) value /= 2;

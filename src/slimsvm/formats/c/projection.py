@@ -17,9 +17,9 @@ import numpy as np
 from scipy import linalg
 
 from slimsvm._record import FloatArray
-from slimsvm.formats.c.layout import Form
 from slimsvm.heads import Head, LinearHead, PairsHead, StagedHead
 from slimsvm.kernels.geometry import dense
+from slimsvm.tables import Form
 
 RIDGES = 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3  # ε, as a share of the mean of k(z, z)
 MOST_POINTS = 2000

@@ -17,12 +17,13 @@ from slimsvm._record import FloatArray
 from slimsvm.calibration import Calibration, Isotonic, Softmax
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c.fixed import DECISION_BITS, SHORT, WIDE, Fixed, Integers
-from slimsvm.formats.c.layout import Form, Table, TableType, coefficients, tables_of
 from slimsvm.formats.c.projection import projected_heads
 from slimsvm.formats.c.thresholds import for_integers
+from slimsvm.formats.c.units import bits_of, common_bits, seen_ranges
 from slimsvm.heads import MirrorHead, PairwiseHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
+from slimsvm.tables import Form, Table, TableType, coefficients, tables_of
 
 LOG2E = 1.4426950408889634
 LARGEST_COORDINATE = 2**14 - 1  # so that the square of a difference fits a signed integer of 32 bits
@@ -56,8 +57,8 @@ class _Quantiser:
         self.values: dict[str, Any] = {}
         self.constants: dict[str, int] = {}
         self.machine, self.kernel = form.machine, form.machine.kernel
-        self.rows = rows if self.machine.input_map is None else self.machine.input_map.apply(rows)
-        self.data = rows
+        self.data = form.read(rows)
+        self.rows = rows if form.input_map is None else form.input_map.apply(self.data)
 
     def made(self) -> Fixed:
         self._set_points()
@@ -155,7 +156,7 @@ class _Quantiser:
             raise UnsupportedExportError(
                 "The kernel values of this machine are too large for fixed point. Scale the data."
             )
-        bits = fraction_bits(float(np.abs(coef).max(initial=0.0)), SHORT)
+        bits = fraction_bits(float(np.abs(coef).max(initial=0.0)), np.iinfo(self.layout["coef"].dtype).max)
         totals = np.abs(head.coef).sum(axis=0).max(initial=0.0) * unit * (2 if isinstance(head, PairwiseHead) else 1)
         score_bits = min(fraction_bits(float(totals + np.abs(head.intercept).max()), 2**29), 30 + bits)
         bits = min(bits, score_bits + 32)
@@ -199,12 +200,11 @@ class _Quantiser:
 
     def _set_inputs(self) -> Integers:
         """Set the input map, and return the fraction bits of the features."""
-        input_map = self.machine.input_map
+        input_map = self.form.input_map
         if input_map is None:
             return np.full(self.machine.n_features, self.bits)
         A, shift, offset = input_map.scale, input_map.shift, input_map.offset
-        ranges = self._input_ranges(input_map)
-        input_bits = np.array([min(max(fraction_bits(float(r), SHORT), -100), 100) for r in ranges])
+        input_bits = self._input_bits(input_map)
         start = (offset - (A * shift if input_map.is_diagonal else A @ shift)) * 2.0**self.bits
         factors = A * np.ldexp(1.0, self.bits - input_bits)
         most = np.abs(factors) if input_map.is_diagonal else np.abs(factors).max(axis=1, initial=0.0)
@@ -214,17 +214,25 @@ class _Quantiser:
             for a, t in zip(most, start, strict=True)
         ]
         map_bits = np.clip(room, 0, 30)
-        self.values["map_bits"], self.values["input_bits"] = map_bits, input_bits
+        self.values |= {"map_bits": map_bits, "input_bits": input_bits}
         lifted = map_bits if input_map.is_diagonal else map_bits[:, None]
-        self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).ravel()
+        self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).T.ravel()
         self.values["map_offset"] = np.rint(np.ldexp(start, map_bits))
-        return input_bits
+        every = np.zeros(self.machine.n_features, dtype=np.int64)
+        every[self.form.used] = input_bits
+        return every
+
+    def _input_bits(self, input_map: InputMap) -> Integers:
+        """The fraction bits of the features used."""
+        ranges = self._input_ranges(input_map)
+        if self.form.one_unit:
+            return np.full(len(ranges), common_bits(self.data, ranges))
+        return bits_of(ranges).astype(np.int64)
 
     def _input_ranges(self, input_map: InputMap) -> FloatArray:
         """The largest |x| of every feature: beyond it, a diagonal map leaves the range of coordinates."""
-        seen = 2 * np.abs(self.data).max(axis=0, initial=0.0)
         if not input_map.is_diagonal:
-            return np.asarray(seen)
+            return seen_ranges(self.data)
         edge = np.ldexp(float(self.constants["range"]), -self.bits)
         with np.errstate(divide="ignore"):
             reach = np.abs(input_map.shift) + (edge + np.abs(input_map.offset)) / np.abs(input_map.scale)

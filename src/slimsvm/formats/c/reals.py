@@ -122,25 +122,6 @@ static inline m_score m_finish(m_sum sum, size_t c) {
 }
 """
 
-MAP = {
-    "diagonal": """
-static inline void m_map(const m_input *x, m_coordinate *u) {
-  size_t i;
-  for (i = 0; i < M_N_COORDINATES; ++i) u[i] = $centred * M_MAP_SCALE(i)$lifted;
-}
-""",
-    "matrix": """
-static inline void m_map(const m_input *x, m_coordinate *u) {
-  size_t i, f;
-  for (f = 0; f < M_N_COORDINATES; ++f) {
-    m_real sum = $start;
-    for (i = 0; i < M_N_FEATURES; ++i) sum += $centred * M_MAP_SCALE(f * M_N_FEATURES + i);
-    u[f] = sum;
-  }
-}
-""",
-}
-
 DISTANCE = """
 /* the distance of x from site i in feature space, from the kernel value of its point */
 static inline m_value m_distance(m_value own, m_value k, size_t i) {

@@ -8,11 +8,11 @@ from typing import Any
 from slimsvm.answers import Classes, Inlier
 from slimsvm.calibration import LEAST_PAIR_PROBABILITY, Calibration, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedExportError
-from slimsvm.formats.c import integers, loops, probabilities, reals
-from slimsvm.formats.c.fixed import DECISION_BITS, Fixed
-from slimsvm.formats.c.layout import Form, Table, TableType
+from slimsvm.formats.c import integers, loops, maps, probabilities, reals
+from slimsvm.formats.c.fixed import DECISION_BITS, WIDE, Fixed
 from slimsvm.formats.c.quantisation import MOST_CLASSES
 from slimsvm.heads import MirrorHead, StagedHead
+from slimsvm.tables import Form, Table, TableType
 
 
 class Source:
@@ -37,6 +37,8 @@ class Source:
             "N_POINTS": str(self.form.n_points),
             "N_SCORES": str(head.n_scores),
         }
+        if self.form.skips:
+            found["N_RUNS"] = str(self.tables["skips"].values.size)
         if isinstance(self.machine.answer, Classes):
             found["N_CLASSES"] = str(self.machine.answer.n_classes)
         if isinstance(head, MirrorHead):
@@ -108,18 +110,20 @@ class Source:
         return pieces + ([reals.square_root(self.kind)] if mirror else [])
 
     def _map(self) -> list[str]:
-        input_map = self.machine.input_map
+        input_map = self.form.input_map
         if input_map is None:
             return [] if self.fixed is None else [integers.NO_MAP]
-        text = self.numbers.MAP["diagonal" if input_map.is_diagonal else "matrix"]
         offset = "map_offset" in self.tables
-        return [
-            Template(text).substitute(
-                centred="(x[i] - M_MAP_SHIFT(i))" if "map_shift" in self.tables else "x[i]",
-                lifted=" + M_MAP_OFFSET(i)" if offset else "",
-                start="M_MAP_OFFSET(f)" if offset else "0",
-            )
-        ]
+        text = maps.map_function(
+            input_map.is_diagonal,
+            self.fixed is not None,
+            self.form.skips,
+            centred="(x[i] - M_MAP_SHIFT($k))" if "map_shift" in self.tables else "x[i]",
+            lifted=" + M_MAP_OFFSET($k)" if offset else "",
+            start="M_MAP_OFFSET(f)" if offset else "0",
+            sum="int64_t" if self.fixed is None or self.fixed.map_bound() > WIDE else "int32_t",
+        )
+        return [text] + ([maps.PLACE] if self.form.skips and "input_bits" in self.tables else [])
 
     def _kernel(self) -> list[str]:
         geometry, step = self.kernel.geometry, 1 if self.fixed is None else self.fixed.constants["point_step"]

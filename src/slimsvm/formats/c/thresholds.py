@@ -16,11 +16,11 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.formats.c.fixed import Fixed
-from slimsvm.formats.c.layout import Table
 from slimsvm.heads import StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
+from slimsvm.tables import Table
 
 UNIT = float(np.finfo(np.float32).eps) / 2  # the largest relative error of rounding to float32
 LARGEST = float(np.finfo(np.float32).max)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm.exceptions import UnsupportedExportError
-from slimsvm.formats.c.layout import Table
+from slimsvm.tables import Table
 
 C_TYPES = {
     "float32": "float",

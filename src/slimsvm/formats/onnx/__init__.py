@@ -58,11 +58,13 @@ def make_graph(machine: KernelMachine, dtype: DType = "float32") -> tuple[Proto,
         raise ValueError(f"dtype of an ONNX export must be 'float32' or 'float64'. Got {dtype!r}.")
     _check_size(machine, np.dtype(dtype))
     helper = require_onnx().helper
-    strategy = values.Strategy(machine, np.dtype(dtype))
+    narrow, used = machine.narrowed()
+    strategy = values.Strategy(narrow, np.dtype(dtype))
     _check_size(machine, strategy.arithmetic)
     graph = Graph(strategy.arithmetic)
     inputs = [helper.make_tensor_value_info("X", type_of(dtype), ["n", machine.n_features])]
-    X = graph.cast("X") if strategy.arithmetic != strategy.dtype else "X"
+    X = "X" if used is None else graph.add("Gather", "X", used.astype(np.int64), axis=1)
+    X = graph.cast(X) if strategy.arithmetic != strategy.dtype else X
     outputs = [
         helper.make_tensor_value_info(name, *_described(name, machine, strategy))
         for name in _give_outcomes(graph, machine, values.scores(graph, strategy, X), strategy.dtype)
