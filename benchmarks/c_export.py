@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import slimsvm
+from lib.compiled import COMPILER, answers, link, run
 from lib.digits import Digits, small_digits, usps
 from lib.problems import has_data, load
 from lib.report import Target, report_targets
@@ -34,7 +34,6 @@ ROWS, THEIR_ROWS = 8, 2  # predictions that instructions are counted over
 HUGE = 2**22  # characters of C
 USPS_BYTES, RIPLEY_BYTES = 64 * 1024, 256
 LEAST_ACCURACY, TIMES = 0.95, 20.0
-COMPILER = ("gcc", "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-fno-asynchronous-unwind-tables", "-Os")
 
 
 @dataclass(frozen=True)
@@ -185,33 +184,17 @@ def parents(svc: SVC) -> Program:
 
 def measured(program: Program, X: Any, folder: Path) -> Measured:
     """Compile a program, run all rows through it, and some under callgrind."""
-    source, binary = folder / "program.c", folder / "program"
+    source = folder / "program.c"
     only = f"{program.text}\n__attribute__((noinline, noclone)) int classify(const {program.kind} *x);\n"
     only += f"int classify(const {program.kind} *x) {{ {program.body} }}\n"
     source.write_text(only, encoding="ascii")
     level = "-O1" if len(only) > HUGE else "-Os"  # a compiler takes hours to optimise one huge expression
     run([*COMPILER[:-1], "-w", level, "-c", str(source), "-o", str(folder / "program.o")])
     sizes = run(["size", str(folder / "program.o")]).splitlines()[1].split()
-    source.write_text(f"#include <stdio.h>\n{DRIVER}", encoding="ascii")
-    words = [f"-DTYPE={program.kind}", f"-DD={X.shape[1]}", f"-DTAKE(v,k)={program.taken}"]
-    typed = folder / "typed.h"
-    typed.write_text(program.text if program.kind != "double" else "", encoding="ascii")
-    run(
-        [
-            *COMPILER[:-1],
-            "-w",
-            "-O2",
-            *words,
-            f"-I{folder}",
-            str(source),
-            str(folder / "program.o"),
-            "-lm",
-            "-o",
-            str(binary),
-        ]
-    )
+    typed = program.text if program.kind != "double" else ""
+    binary = link(folder, typed, program.kind, program.taken, X.shape[1])
     rows = np.ascontiguousarray(X, dtype=np.float64)
-    answers = np.array(run([str(binary)], rows.tobytes()).split(), dtype=int)
+    found = answers(binary, rows)
     counted = run(
         [
             "valgrind",
@@ -224,31 +207,7 @@ def measured(program: Program, X: Any, folder: Path) -> Measured:
         errors=True,
     )
     total = int(re.findall(r"Collected : (\d+)", counted)[0])
-    return Measured(int(sizes[0]) + int(sizes[1]), total / min(ROWS, len(rows)), answers)
-
-
-DRIVER = """
-#include "typed.h"
-int classify(const TYPE *x);
-int main(void) {
-  static double row[D];
-  static TYPE x[D];
-  size_t k;
-  while (fread(row, sizeof row, 1, stdin)) {
-    for (k = 0; k < D; ++k) x[k] = TAKE(row[k], k);
-    printf("%d\\n", classify(x));
-  }
-  return 0;
-}
-"""
-
-
-def run(command: list[str], data: bytes | None = None, errors: bool = False) -> str:
-    """The output of a command that must succeed."""
-    done = subprocess.run(command, input=data, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.decode()[:2000]}")
-    return (done.stderr if errors else done.stdout).decode()
+    return Measured(int(sizes[0]) + int(sizes[1]), total / min(ROWS, len(rows)), found)
 
 
 def report(name: str, found: Measured, n_bytes: int | None, accuracy: float | None) -> None:
