@@ -105,7 +105,7 @@ class MetricDisplay:
     def _draw_rows(self, ax: Any, shown: Any, cmap: Any) -> None:
         """A heat map: features to the right, rows of the projection downwards."""
         d = self.scale.shape[1]
-        ax = axes_for("plot_metric", ax, figsize=(max(4.5, min(0.28 * d + 2, 12)), max(2.5, 0.22 * len(shown) + 1.6)))
+        ax = axes_for("plot_metric", ax, figsize=(max(4.5, min(0.28 * d + 2, 12)), max(3.5, 0.22 * len(shown) + 2.2)))
         drawn = ax.imshow(self.scale[shown], cmap=cmap, aspect="auto", interpolation="nearest", **self._limits())
         ax.figure.colorbar(drawn, ax=ax, label="weight of the feature")
         if d <= MOST_NAMES:
@@ -113,7 +113,7 @@ class MetricDisplay:
         else:
             ax.set_xlabel("feature")
         ax.set_ylabel("row, by its norm")
-        ax.set_title(f"{self._rows} of {self._used}{self._cut(len(shown), 'first')}", fontsize="medium")
+        ax.set_title(f"{self._used}, {self._rows}{self._cut(len(shown), 'first')}", fontsize="medium")
         self._keep(ax)
 
     def _draw_image(self, ax: Any, shape: tuple[int, ...], cmap: Any) -> None:
@@ -131,11 +131,11 @@ class MetricDisplay:
         images, titles = self.scale[shown].reshape(-1, *shape), [f"row {i}" for i in shown]
         pyplot = pyplot_for("plot_metric")
         self.figure_, self.axes_ = image_grid(pyplot, images, titles, None, cmap=cmap, **self._limits())
-        self.figure_.suptitle(f"{self._rows} of {self._used}{self._cut(len(shown), 'first')}", fontsize=10)
+        self.figure_.suptitle(f"{self._used}, {self._rows}{self._cut(len(shown), 'first')}", fontsize=10)
 
     @property
     def _rows(self) -> str:
-        return f"projection to {plural(len(self.scale), 'dimension')}"
+        return f"projected to {plural(len(self.scale), 'dimension')}"
 
     def _cut(self, n_shown: int, which: str) -> str:
         return f", the {n_shown} {which} shown" if n_shown < len(self.scale) else ""
