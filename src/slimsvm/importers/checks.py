@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.exceptions import UnsupportedModelError
@@ -149,6 +148,8 @@ def _csr(model: Any, name: str, value: Any) -> Any:
     try:
         check_sparse(value, name, vector=True)
         if value.format != "csr":
+            from scipy import sparse
+
             value = sparse.csr_array(value)
         value.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
