@@ -60,6 +60,7 @@ fuzz: $(VENV)/installed-test
 safety: $(VENV)/installed-test
 	$(BIN)/python tools/fuzz.py --seed 1 --count 210000 --seconds inf --what models
 	$(BIN)/python tools/fuzz.py --seed 1 --count 55000 --seconds inf --what data
+	$(BIN)/python tools/fuzz.py --what every
 	$(BIN)/python -m pytest -m "" tests/test_storage_hostile.py tests/cli/test_hostile_data.py tests/test_hostile_models.py
 	$(BIN)/python tools/kills.py
 	$(BIN)/python tools/parity.py
