@@ -110,6 +110,8 @@ def command(
         inputs.check_folds(given.get("cv"), data)
     if given.get("calibrate") in ("sigmoid", "isotonic") and not inputs.is_labelled:
         raise DataFailure(f"{validation or data} has no targets, which --calibrate needs. Use --target.")
+    if inputs.X is not None and inputs.y is None and original.task != "one-class" and not quiet:
+        output.note(f"{data} has no targets (--target names their column): the predictions of {model} are imitated.")
     if given.get("calibrate") == "none":
         given["calibrate"] = None
     start, unmet = time.perf_counter(), None
@@ -117,7 +119,9 @@ def command(
         try:
             small, stopped = library.compress(inputs, {"random_state": seed, "verbose": verbose} | given, further)
         except PromiseError as error:
-            small, stopped, unmet = error.best, False, PromiseFailure(_unmet(error))
+            small, stopped = error.best, False
+            advice = f"{path} has it anyway." if anyway else "--anyway writes it."
+            unmet = PromiseFailure(_unmet(error, advice))
     if unmet is not None and not (anyway and small is not None):
         raise unmet
     output.write_model(small, path)
@@ -176,8 +180,8 @@ def _check_cross_validation(model: Model, given: dict[str, Any], data: str | Non
         )
 
 
-def _unmet(error: PromiseError) -> str:
-    """Which limits no model meets, and how near the nearest model comes."""
+def _unmet(error: PromiseError, advice: str) -> str:
+    """Which limits no model meets, how near the nearest model comes, and where that model is."""
     report = getattr(error.best, "report_", None)
     if report is None:
         return sentence(error)
@@ -189,7 +193,7 @@ def _unmet(error: PromiseError) -> str:
         facts.append(f"a loss of {report.estimate:.4f} ± {report.standard_error:.4f}")
     if "max_disagreement" in report.promise and report.disagreement is not None:
         facts.append(f"a disagreement of {report.disagreement:.4f} ± {report.disagreement_error:.4f}")
-    return f"no model meets {limits}. The nearest one has {output.listed(facts)}. --anyway writes it."
+    return f"no model meets {limits}. The nearest one has {output.listed(facts)}. {advice}"
 
 
 def _show(facts: dict[str, Any], original: Model, report: Any, quiet: bool, as_json: bool) -> None:

@@ -10,9 +10,10 @@ import click
 
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import INTERRUPTED, DataFailure, library_errors
+from slimsvm.cli.estimators import accepts, make_estimator
 from slimsvm.cli.inspect import description
 from slimsvm.cli.progress import library_progress
-from slimsvm.cli.trainers import TRAINERS, accepts, make_estimator
+from slimsvm.cli.trainers import TRAINERS
 
 if TYPE_CHECKING:
     from slimsvm.answers import Answer
