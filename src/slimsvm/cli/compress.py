@@ -36,11 +36,11 @@ NEED_SIZE = ("sparse_margin", "selection", "growing")
 @click.option("--max-loss", type=options.NOT_NEGATIVE, help="Largest loss of accuracy (or --scoring) on held-out data.")
 @click.option("--max-disagreement", type=options.FRACTION, help="Largest fraction of predictions that may change.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Largest size of the tables of the C export, in float32.")
-@click.option("--max-latency-us", type=options.POSITIVE, help="Longest time of one prediction, measured here, in µs.")
+@click.option("--max-latency-us", type=options.POSITIVE, help="Longest time of one prediction on this computer, in µs.")
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, max_open=True),
-    help="Confidence, such as 0.95, with which losses must be within their limits.  [default: on average]",
+    help="Confidence, such as 0.95, with which losses must be within their limits.  [default: estimates suffice]",
 )
 @options.scoring_option
 @options.cv_option("Number of cross-validation folds on the training data.  [default: 5]")
@@ -58,8 +58,12 @@ NEED_SIZE = ("sparse_margin", "selection", "growing")
     type=click.Choice(["auto", "sigmoid", "isotonic", "none"]),
     help="Fit probabilities to held-out data.  [default: auto, if the model has probabilities]",
 )
-@click.option("--max-distance", type=options.POSITIVE, help="Instead of a size: largest ρ²/‖Ψ‖² in feature space.")
-@click.option("--method", help="Such as reduced_set, sparse_margin, selection, growing, mirror.  [default: auto]")
+@click.option(
+    "--max-distance",
+    type=options.POSITIVE,
+    help="Instead of a size: largest distance from the model in feature space, ρ²/‖Ψ‖².",
+)
+@click.option("--method", help="Method, such as reduced_set, sparse_margin or selection.  [default: auto]")
 @click.option("--solver", help="Solver of the method reduced_set.  [default: auto]")
 @options.width_option
 @click.option("--anyway", is_flag=True, help="If no model meets the limits, write the nearest one; exit code 5.")
