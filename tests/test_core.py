@@ -1,11 +1,10 @@
-"""The compiled core beside evaluation: instruction sets, threads, forks, and its absence."""
+"""The compiled core beside evaluation: instruction sets, forks, and its absence."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -114,26 +113,6 @@ def test_forked_children_have_threads_of_their_own() -> None:
             os._exit(0 if np.array_equal(machine.scores(X, n_jobs=3), expected) else 1)
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 20
-
-
-@needs_core
-def test_many_threads_share_a_machine() -> None:
-    machine = large_machine()
-    X = random_rows(np.random.default_rng(5), machine, 2000)
-    expected = machine.scores(X)
-    wrong: list[int] = []
-
-    def work(n_jobs: int) -> None:
-        for _ in range(20):
-            if not np.array_equal(machine.scores(X, n_jobs=n_jobs), expected):
-                wrong.append(n_jobs)
-
-    threads = [threading.Thread(target=work, args=(1 + i,)) for i in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
 
 
 @needs_core

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -177,28 +175,3 @@ def test_the_short_path_does_not_validate(
     for slim, data in ((named[2], X), (classifier, X.astype(np.int64)), (classifier, X.tolist()), (classifier, X[:0])):
         with pytest.raises(AssertionError, match="validated"):
             slim.predict(data)
-
-
-# ---------------------------------------------------------------- threads
-
-
-def test_one_object_serves_many_threads(binary: Any) -> None:
-    X, _, _, slim = binary
-    fresh = pickle.loads(pickle.dumps(slim))
-    batches = [X, X[:1], X.astype(np.float32), sparse.csr_array(X)]
-    expected = [slim.predict_proba(batch).tobytes() for batch in batches]
-    wrong: list[int] = []
-    start = threading.Barrier(8)
-
-    def work(offset: int) -> None:
-        start.wait()
-        for i in range(offset, offset + 200):
-            if fresh.predict_proba(batches[i % 4]).tobytes() != expected[i % 4]:
-                wrong.append(i)
-
-    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []

@@ -56,7 +56,9 @@ def test_planted_findings_are_counted_and_the_rest_is_read(tmp_path: Path) -> No
 EVERY = """
 import runpy, sys
 sys.argv = ["fuzz.py", "--what", "every", "--step", "{step}", "--jobs", "1"]
-runpy.run_path({path!r}, run_name="__main__")
+fuzz = runpy.run_path({path!r}, run_name="fuzz")
+print(fuzz["n_damaged"]())
+fuzz["main"]()
 """
 
 
@@ -68,4 +70,7 @@ def test_truncations_and_bit_flips_of_data_files_are_read_or_refused(step: int, 
     script = tmp_path / "every.py"
     script.write_text(EVERY.format(path=str(FUZZ), step=step))
     ended = run_script(script, [], {})
-    assert (ended.returncode, "0 crashes, 0 foreign exceptions, 0 hangs" in ended.stdout) == (0, True), ended
+    n_files, counts = ended.stdout.split("\n", 1)
+    assert (ended.returncode, "0 crashes, 0 foreign exceptions, 0 hangs" in counts) == (0, True), ended
+    assert int(n_files) > 30_000
+    assert counts.startswith(f"every, seed 0: {-(-int(n_files) // step):,} files ")  # and no time limit left out any

@@ -27,6 +27,7 @@ import argparse
 import contextlib
 import gzip
 import io
+import math
 import mmap
 import resource
 import signal
@@ -488,7 +489,7 @@ def ended(child: Child, code: int, seed: int, what: str) -> None:
 def main() -> None:
     """Fuzz, and print the counts; the exit code is 1 if there are findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=600, help="when to stop (default: 600)")
+    parser.add_argument("--seconds", type=float, help="when to stop (default: 600; with `--what every`, never)")
     parser.add_argument("--count", type=int, help="how many files at most (default: any number)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first file (default: 0)")
@@ -497,10 +498,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     options = parser.parse_args()
     began = time.monotonic()
-    count = options.count
+    count, seconds = options.count, options.seconds
+    if seconds is None:
+        seconds = math.inf if options.what == "every" else 600.0
     if options.what == "every":
         count = n_damaged() - options.first if count is None else min(count, n_damaged() - options.first)
-    totals = fuzz(options.seed, options.first, count, options.seconds, options.what, options.jobs, options.step)
+    totals = fuzz(options.seed, options.first, count, seconds, options.what, options.jobs, options.step)
     counts = dict(zip(OUTCOMES, totals.counts.tolist(), strict=True))
     print(
         f"{options.what}, seed {options.seed}: {sum(counts.values()):,} files in {time.monotonic() - began:.0f} s, "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 @contextmanager
 def _named(target: Path) -> Iterator[BinaryIO]:
     """A file beside the target, which replaces it at the end."""
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    beside = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.tmp")
     try:
         with beside.open("xb") as file:
             yield file
@@ -84,7 +83,7 @@ def _give_name(file: BinaryIO, target: Path) -> None:
             with suppress(FileExistsError):
                 link(target.name)
                 return
-        mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if _locked(folder) else secrets.token_hex(9)
+        mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if _locked(folder) else os.urandom(9).hex()
         beside = f".{target.name[:40]}.{mark}.tmp"
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=folder)

@@ -8,14 +8,12 @@ saved.
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy import sparse
-
-from slimsvm.sparse_parts import check_sparse
 
 R = TypeVar("R", bound="Record")
 FloatArray = NDArray[np.float64]
@@ -32,40 +30,13 @@ def frozen_array(values: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[An
     return frozen
 
 
-class FrozenCsr(sparse.csr_array):
-    """A CSR array whose parts cannot be written or replaced. Results computed from it are ordinary arrays."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("data", "indices", "indptr", "_shape"):
-            self._check_thawed()
-        super().__setattr__(name, value)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._check_thawed()
-        super().__setitem__(key, value)
-
-    def _check_thawed(self) -> None:
-        if self.__dict__.get("_frozen"):
-            raise ValueError("The sparse array of a record is read-only. Copy it first.")
-
-
-def frozen_csr(values: Any) -> sparse.csr_array:
-    """A read-only canonical CSR copy: sorted int64 indices, no duplicates, no stored zeros."""
-    check_sparse(values, "The sparse array of a record")
-    matrix = sparse.csr_array(values, copy=True, dtype=np.float64)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    result = FrozenCsr(matrix.shape, dtype=np.float64)
-    result.data = frozen_array(matrix.data)
-    result.indices = frozen_array(matrix.indices, np.int64)
-    result.indptr = frozen_array(matrix.indptr, np.int64)
-    result._frozen = True
-    return result
-
-
 def is_sparse(value: Any) -> bool:
-    """Whether `value` is a SciPy sparse matrix or array of any format."""
-    return bool(sparse.issparse(value))
+    """Whether `value` is a SciPy sparse matrix or array of any format.
+
+    SciPy takes longer to import than the rest of `slimsvm predict`, and nothing is sparse before it is imported.
+    """
+    scipy_sparse = sys.modules.get("scipy.sparse")
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(value))
 
 
 class Record:

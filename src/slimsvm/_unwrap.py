@@ -14,6 +14,15 @@ def compressed_model(model: Any) -> Any:
     return getattr(model, "compressed_", model)
 
 
+def advice_on_steps(pipeline: Any) -> str:
+    """What to do about the steps of a fitted Pipeline if a single machine is needed."""
+    why = getattr(pipeline, "why_not_fused_", "")
+    if why:
+        return f"fuse=True left steps before the machine: {why}. Apply them to the data, and use the last step alone."
+    names = ", ".join(repr(name) for name, _ in pipeline.steps[:-1])
+    return f"It has steps before the machine: {names}. Pass fuse=True, which makes scalers and PCA part of the machine."
+
+
 def split_pipeline(model: Any) -> tuple[list[Any], Any]:
     """The transformers before the last estimator of a fitted model, in order, and that estimator.
 

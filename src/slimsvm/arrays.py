@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from slimsvm._record import FloatArray, frozen_csr, is_sparse
+from slimsvm._record import FloatArray, is_sparse
 
 Rows = NDArray[np.intp]
 
@@ -24,19 +23,37 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     """The rows of all parts, one below the other: CSR if any part is sparse, else dense."""
     if not any(is_sparse(part) for part in parts):
         return np.concatenate(parts)
+    from scipy import sparse
+
     return sparse.vstack([part if is_sparse(part) else sparse.csr_array(part) for part in parts], format="csr")
 
 
 def stack_points(parts: Sequence[Any]) -> Any:
     """The rows of all parts as points: canonical CSR, or dense without −0.0, so that equal rows have equal bytes."""
     stacked = stack_rows(parts)
-    return frozen_csr(stacked) if is_sparse(stacked) else stacked + 0.0
+    if not is_sparse(stacked):
+        return stacked + 0.0
+    from slimsvm._frozen_csr import frozen_csr
+
+    return frozen_csr(stacked)
+
+
+def dense_rows(values: FloatArray, columns: NDArray[Any], starts: NDArray[Any], width: int) -> FloatArray:
+    """The rows of a CSR matrix without duplicates, as a dense array; SciPy need not be imported for it."""
+    n = len(starts) - 1
+    if len(values) == n * width:
+        return values.reshape(n, width)
+    X = np.zeros((n, width))
+    X[np.repeat(np.arange(n), np.diff(starts)), columns] = values
+    return X
 
 
 def narrow_indices(X: Any) -> Any:
     """X, with 32-bit indices if it is CSR and they fit: scikit-learn accepts no others."""
     if not is_sparse(X) or max(X.nnz, X.shape[1]) >= 2**31:
         return X
+    from scipy import sparse
+
     return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 

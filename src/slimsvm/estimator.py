@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import storage
 from slimsvm._record import FloatArray
-from slimsvm._unwrap import compressed_model
+from slimsvm._unwrap import advice_on_steps, compressed_model
 from slimsvm._warn import warn_user
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.evaluation import FLOAT32, FLOAT64, Precision
@@ -255,9 +255,9 @@ def save(model: MachineEstimator | KernelMachine, path: str | os.PathLike[str]) 
     elif isinstance(inner, MachineEstimator):
         inner.save(path)
     else:
+        advice = advice_on_steps(inner) if hasattr(inner, "steps") else "Compress it with slimsvm.compress."
         raise TypeError(
-            f"model of save must be a slimsvm estimator or a KernelMachine. Got {type(model).__name__}. "
-            f"Compress it with slimsvm.compress; a Pipeline needs fuse=True, which makes its steps part of the machine."
+            f"model of save must be a slimsvm estimator or a KernelMachine. Got {type(model).__name__}. {advice}"
         )
 
 

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
@@ -331,11 +330,15 @@ def _renumbered(points: Any, used: NDArray[np.int64]) -> Any:
     if not is_sparse(points):
         return np.empty((0, len(used) + 1))  # dense points of more columns than values are none
     indices = np.searchsorted(used, points.indices)
+    from scipy import sparse
+
     return sparse.csr_array((points.data, indices, points.indptr), shape=(points.shape[0], len(used) + 1))
 
 
 def _narrowed(X: Matrix, used: NDArray[np.int64], kernel: Kernel, first_row: int) -> Any:
     """X on the used columns; the last column has the norm of the others, which is all that a kernel sees of them."""
+    from scipy import sparse
+
     X = X if is_sparse(X) else sparse.csr_array(np.atleast_2d(X))
     _check_finite(X, first_row + np.arange(X.shape[0]))
     n, width = X.shape[0], len(used)

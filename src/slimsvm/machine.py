@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from slimsvm._record import FloatArray, Record, frozen_array, frozen_csr, is_sparse
+from slimsvm._record import FloatArray, Record, frozen_array, is_sparse
 from slimsvm._words import plural
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.calibration import Calibration
@@ -56,7 +55,7 @@ class KernelMachine(Record):
     feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        points = frozen_csr(self.points) if sparse.issparse(self.points) else frozen_array(self.points)
+        points = _frozen(self.points)
         object.__setattr__(self, "points", points)
         if points.ndim != 2 or points.shape[1] < 1 or points.shape[0] != self.head.n_points:
             raise ValueError(
@@ -65,7 +64,7 @@ class KernelMachine(Record):
             )
         if points.shape[1] > WIDEST:
             raise ValueError(f"points of KernelMachine may have at most {WIDEST} columns. Got {points.shape[1]}.")
-        if not np.isfinite(points.data if sparse.issparse(points) else points).all():
+        if not np.isfinite(points.data if is_sparse(points) else points).all():
             raise ValueError("points of KernelMachine must be finite.")
         if self.gammas is not None:
             object.__setattr__(self, "gammas", frozen_array(self.gammas))
@@ -221,6 +220,15 @@ class KernelMachine(Record):
         kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
         features = plural(self.n_features, "feature", ",")
         return f"KernelMachine({self.kernel}, {features}, {self.head.name} head, {kind}: {self.cost})"
+
+
+def _frozen(points: Any) -> Any:
+    """Points that cannot be written, dense or CSR."""
+    if not is_sparse(points):
+        return frozen_array(points)
+    from slimsvm._frozen_csr import frozen_csr
+
+    return frozen_csr(points)
 
 
 def _is_one(X: Any) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from slimsvm._record import is_sparse
 
 PARTS = {
     "csr": ("indptr", "indices", "data"),
@@ -29,8 +30,7 @@ def check_sparse(X: Any, whose: str = "X", vector: bool = False) -> None:
 
     `whose` is the name of the matrix in the error. `vector` allows a sparse array with one axis, too.
     """
-    is_sparse: bool = sparse.issparse(X)
-    if not is_sparse:
+    if not is_sparse(X):
         return
     shape = (1, *X.shape) if vector and len(X.shape) == 1 else X.shape
     if len(shape) != 2:

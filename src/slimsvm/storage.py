@@ -18,12 +18,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm import _container
 from slimsvm._container import DTYPES, LONGEST_AXIS, Tensors
 from slimsvm._files import write_whole
-from slimsvm._record import FloatArray, Record
+from slimsvm._record import FloatArray, Record, is_sparse
 from slimsvm.answers import ANSWERS, Answer
 from slimsvm.calibration import CALIBRATIONS, Calibration
 from slimsvm.exceptions import FormatError
@@ -181,7 +180,7 @@ def _encode_record(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
 def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if isinstance(value, Record):
         return _encode_record(value, path, tensors)
-    if sparse.issparse(value):
+    if is_sparse(value):
         return _encode_csr(value, path, tensors)
     if hint == Labels:
         return _encode_labels(value, path, tensors)
@@ -298,6 +297,8 @@ def _decode_csr(content: Any, path: str, tensors: Tensors) -> Any:
         name = _join(path, part)
         parts[part] = _take({"tensor": name}, {"tensor": name}, name, tensors, dtype, ndim=1)
     _check_csr(shape, path, **parts)
+    from scipy import sparse
+
     return sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
 
 

@@ -2,7 +2,8 @@
 
     python limited.py folder '[["predict", "rows.npy", "model.slim"], …]' '[… to run before, without limits …]'
 
-The limit is what the process takes before the command, 64 MiB, and 10 times the size of the files that it names.
+The limits are 10 seconds of CPU time and, for memory, what the process takes before the command, 64 MiB, and 10 times
+the size of the files that it names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-EXTRA, TIMES, SECONDS = 64 << 20, 10, 20
+EXTRA, TIMES, SECONDS = 64 << 20, 10, 10
 
 
 def ended(arguments: list[str]) -> tuple[int, str]:

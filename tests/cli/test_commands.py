@@ -217,7 +217,9 @@ def test_a_promise_is_kept_or_ends_with_its_own_code(command: Command, moons_fil
     )
     assert broken.err.count("\n") == 1
     assert not (tmp_path / "broken.slim").exists()
-    assert command("compress", "moons.slim", "broken.slim", *impossible, "--anyway").code == 5
+    anyway = command("compress", "moons.slim", "broken.slim", *impossible, "--anyway")
+    assert anyway.code == 5
+    assert anyway.err == broken.err.replace("--anyway writes it.", "broken.slim has it anyway.")
     assert slimsvm.load(tmp_path / "broken.slim").n_vectors_ < 8
 
 
@@ -404,6 +406,40 @@ def test_ctrl_c_saves_the_best_so_far(
     assert slimsvm.load(tmp_path / "best.slim").n_vectors_ == 8
 
 
+@pytest.mark.parametrize("stop", ["train", "compress"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_with_nothing_to_write_says_so(
+    command: Command, moons_files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, as_json: bool
+) -> None:
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def compress(*args: Any, **options: Any) -> Any:
+        raise slimsvm.Interrupted(None)
+
+    monkeypatch.setattr(slimsvm.SparseLargeMarginClassifier, "fit", fit)
+    monkeypatch.setattr("slimsvm.compression.compress", compress)
+    line = [stop, "moons.txt" if stop == "train" else "moons.slim", "best.slim", "--n-vectors", "8"]
+    ended = command(*line, *(["--json"] if as_json else []))
+    said = "interrupted before there was a model: nothing was written."
+    assert ended.code == 130
+    if as_json:
+        assert json.loads(ended.err) == {"error": said, "kind": "interrupted", "exit_code": 130}
+    else:
+        assert ended.err.strip() == f"slimsvm: {said}"
+    assert not (tmp_path / "best.slim").exists()
+
+
+def test_rows_without_targets_are_answered_by_the_model(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    table(tmp_path / "rows.csv", moons_files[0])
+    line = "compress moons.slim m.slim --n-vectors 5 --C 1 --method sparse_margin --data"
+    said = "has no targets (--target names their column): the predictions of moons.slim are imitated.\n"
+    ended = command(*line.split(), "rows.csv")
+    assert (ended.code, ended.err) == (0, f"note: rows.csv {said}")
+    for quiet in ([*line.split(), "rows.csv", "--quiet"], [*line.split(), "moons.txt"]):
+        assert command(*quiet).err == ""
+
+
 def test_a_device_is_written_and_not_replaced(command: Command, moons_files: Any) -> None:
     assert command("predict", "moons.txt", "moons.slim", "/dev/null").code == 0
     assert Path("/dev/null").is_char_device()
@@ -462,7 +498,7 @@ MISTAKES = {
     ),
     "train iris.csv m.slim --target label -O C=-1": (
         2,
-        "C of SparseLargeMarginClassifier must be a finite number above 0. Got -1.",
+        "--C must be a finite number above 0. Got -1.",
     ),
     "train iris.csv m.slim --target label --gamma wide": (2, "'wide' is neither a number nor scale or auto."),
     "train iris.csv m.slim --target label --method svr": (

@@ -20,9 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, Normalizer, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
+import slimsvm
 from slimsvm.compression import api as door
 from slimsvm.compression import compress
 from slimsvm.estimator import SlimClassifier, SlimOutlierDetector, SlimRegressor, read_libsvm
@@ -97,6 +98,29 @@ def test_a_pipeline_that_folds_away() -> None:
     assert isinstance(slim, SlimClassifier)
     assert slim.n_features_in_ == 4
     np.testing.assert_allclose(slim.decision_function(X), model.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ([StandardScaler(), QuantileTransformer(n_quantiles=9)], "'1' is a QuantileTransformer, .*'0' before it"),
+        ([QuantileTransformer(n_quantiles=9), StandardScaler()], "'0' is a QuantileTransformer, and only Standard"),
+        ([MinMaxScaler(clip=True)], "'0' is a MinMaxScaler that clips values"),
+    ],
+)
+def test_fuse_says_which_step_it_leaves_and_why(steps: list[Any], why: str, tmp_path: Path) -> None:
+    model = Pipeline([*((str(i), step) for i, step in enumerate(steps)), ("svc", SVC())]).fit(X, Y)
+    with pytest.warns(UserWarning, match=f"fuse=True of compress left steps before the machine.*: {why}"):
+        slim = compress(model, n_vectors=5, fuse=True, random_state=0)
+    assert len(slim.steps) == (3 if "before it" in why else 2)
+    for one in (slim, clone(slim)):
+        with pytest.raises(TypeError, match=why) as export_error:
+            slimsvm.export(one, "c", tmp_path / "model.h")
+        with pytest.raises(TypeError, match=why) as save_error:
+            slimsvm.estimator.save(one, tmp_path / "model.slim")
+        for error in (export_error, save_error):
+            assert "Apply them to the data," in str(error.value)
+            assert "Pass fuse=True" not in str(error.value)
 
 
 def test_feature_names_are_checked() -> None:

@@ -213,7 +213,7 @@ def test_html_shows_size_cost_and_report() -> None:
     page = slim.fit(X, Y)._repr_html_()
     assert "rbf kernel, 6 vectors of 2 dimensions, 18 multiply-adds, 76 bytes of tables." in page
     assert "Why reduced_set" in page
-    assert "6 vectors of 2 features" in slim.compressed_._repr_html_()
+    assert "6 vectors of 2 dimensions" in slim.compressed_._repr_html_()
 
 
 def test_a_model_of_another_kind_is_refused() -> None:
@@ -237,6 +237,6 @@ def test_saving(tmp_path: Path) -> None:
     loaded = slimsvm.load(tmp_path / "model.slim")
     np.testing.assert_array_equal(loaded.decision_function(X), slim.decision_function(X))
     assert loaded.report_ == slim.report_
-    with pytest.raises(ValueError, match=r"keeps steps before the machine.*standardscaler\. Pass fuse=True"):
+    with pytest.raises(ValueError, match=r"has steps before the machine: 'standardscaler'\. Pass fuse=True"):
         slim.set_params(fuse=False).fit(X, Y).save(tmp_path / "other.slim")
     assert not (tmp_path / "other.slim").exists()

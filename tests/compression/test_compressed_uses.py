@@ -57,7 +57,7 @@ def test_the_parameters_of_training_are_those_of_the_fitted_model() -> None:
 
 
 def test_export_refuses_steps_and_takes_fused_ones(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"Got CompressedClassifier. It holds a Pipeline: fit it with fuse=True"):
+    with pytest.raises(TypeError, match=r"Got CompressedClassifier. It has steps .*: 'standardscaler'. Pass fuse=True"):
         slimsvm.export(STEPS, "c", tmp_path / "model.h")
     assert not list(tmp_path.iterdir())
     assert slimsvm.export(FUSED, "c", tmp_path / "model.h").paths == (tmp_path / "model.h",)

@@ -29,16 +29,16 @@ from slimsvm.machine import KernelMachine
 
 UNOPTIMISED = ["gcc", "-std=c99", *STRICT, "-O0"]
 needs_compiler = pytest.mark.skipif(which("gcc") is None, reason="no C compiler")
-RNG = np.random.default_rng(0)
 SCALES = np.array([0.0, 2.0, 0.0, 0.5, 1.0, 0.0])
-A = RNG.normal(size=(2, 6)) * (SCALES != 0)
+A = np.random.default_rng(0).normal(size=(2, 6)) * (SCALES != 0)
 USED = [1, 3, 4]
 
 
 def machine(scale: Any, **parts: Any) -> KernelMachine:
     """Two classes; the points are zero where a diagonal map is."""
-    points = RNG.normal(size=(5, 2)) if scale.ndim == 2 else RNG.normal(size=(5, 6)) * (scale != 0)
-    head = LinearHead(RNG.normal(size=(5, 1)), [0.1])
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(5, 2)) if scale.ndim == 2 else rng.normal(size=(5, 6)) * (scale != 0)
+    head = LinearHead(rng.normal(size=(5, 1)), [0.1])
     return KernelMachine(Rbf(0.4), points, head, Classes([0, 1]), input_map=InputMap(np.ones(6), scale), **parts)
 
 
@@ -75,7 +75,9 @@ def test_c_in_real_numbers(tables: str, tmp_path: Path) -> None:
 @needs_compiler
 @pytest.mark.parametrize("tables", ["int16", "int8", "int8_all"])
 def test_c_in_integers_loses_what_was_announced(tables: str, tmp_path: Path) -> None:
-    cases = list(learned_cases(6, 6, kernels=("rbf", "laplacian", "poly")))
+    rng = np.random.default_rng(1)
+    dead = Case("the first feature is dead", machine(A), rng.normal(size=(30, 6)))
+    cases = [dead, *learned_cases(6, 6, kernels=("rbf", "laplacian", "poly"))]
     for case, result in zip(cases, test_c.exported(cases, tmp_path, tables, UNOPTIMISED), strict=True):
         test_c.check_announced(case, result)
         size = np.abs(case.machine.head.coef).sum() * max(1.0, np.abs(case.scores).max())
@@ -116,7 +118,8 @@ def test_slim_files_keep_the_map(scale: Any, tmp_path: Path) -> None:
 
 @both_maps
 def test_python_and_onnx_never_read_a_dead_feature(scale: Any) -> None:
-    one, X = machine(scale), RNG.normal(size=(8, 6))
+    rng = np.random.default_rng(1)
+    one, X = machine(scale), rng.normal(size=(8, 6))
     holes = X.copy()
     holes[:, [0, 2, 5]] = np.nan
     np.testing.assert_array_equal(one.scores(holes), one.scores(X))
@@ -151,24 +154,29 @@ def test_c_reads_runs_of_used_features(scale: Any, tables: Any, tmp_path: Path) 
 
 def test_bytes_of_a_projection_in_int8() -> None:
     """p d for A, five for each row, no table of units for features alike, and two for each run of used features."""
+    rng = np.random.default_rng(1)
     d, p, m, q = 60, 8, 30, 10
-    scale = RNG.normal(size=(p, d)) * (np.arange(d) >= 12)
-    head, answer = LinearHead(RNG.normal(size=(m, q)), np.zeros(q)), Classes(range(q))
-    one = KernelMachine(Rbf(0.01), RNG.normal(size=(m, p)), head, answer, input_map=InputMap(np.ones(d), scale))
-    for X in (RNG.normal(size=(50, d)), RNG.integers(0, 256, size=(50, d))):
+    scale = rng.normal(size=(p, d)) * (np.arange(d) >= 12)
+    head, answer = LinearHead(rng.normal(size=(m, q)), np.zeros(q)), Classes(range(q))
+    one = KernelMachine(Rbf(0.01), rng.normal(size=(m, p)), head, answer, input_map=InputMap(np.ones(d), scale))
+    for X in (rng.normal(size=(50, d)), rng.integers(0, 256, size=(50, d))):
         for tables, coef in (("int8", 2), ("int8_all", 1)):
             made = files(one, "m.h", tables=tables, X=X)
             assert made.facts["n_bytes"] == p * 48 + 5 * p + 2 + m * p + coef * m * q + 4 * q
             assert made.facts["multiply_adds"] == p * 48 + m * p + m * q
     assert "#define M_INPUT_BITS(i) 0\n" in made.contents["m.h"].decode()  # pixels are inputs as they are
-    apart = RNG.normal(size=(50, d)) * np.logspace(-3, 3, d)
-    assert files(one, "m.h", tables="int8", X=apart).facts["table_bytes"]["input_bits"] == 48
+    units = np.logspace(-3, 3, d)
+    apart = replace(one, input_map=InputMap(np.zeros(d), scale / units))
+    assert (
+        files(apart, "m.h", tables="int8", X=rng.normal(size=(50, d)) * units).facts["table_bytes"]["input_bits"] == 48
+    )
 
 
 def test_pixels_that_are_dark_in_the_given_rows_cost_no_accuracy() -> None:
-    X = RNG.uniform(size=(200, 20)) * (np.arange(20) > 3)
-    scale = RNG.normal(size=(3, 20))
-    head = LinearHead(RNG.normal(size=(9, 1)), [0.0])
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(200, 20)) * (np.arange(20) > 3)
+    scale = rng.normal(size=(3, 20))
+    head = LinearHead(rng.normal(size=(9, 1)), [0.0])
     Z = (X[:9] - 0.5) @ scale.T
     one = KernelMachine(Rbf(0.2), Z, head, Value(), input_map=InputMap(np.full(20, 0.5), scale))
     for tables, most in (("int16", 1e-3), ("int8", 0.05), ("int8_all", 0.1)):
@@ -177,13 +185,14 @@ def test_pixels_that_are_dark_in_the_given_rows_cost_no_accuracy() -> None:
 
 @both_maps
 def test_libsvm_writes_scales_to_a_range_file_and_refuses_projections(scale: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
     one = replace(machine(scale), answer=Value())
     if scale.ndim == 2:
         with pytest.raises(UnsupportedExportError, match=r"projection .* Apply it to the data"):
             export(one, "libsvm", tmp_path / "m", scaling=True)
         return
     libsvm_tools.require_tools("svm-predict", "svm-scale")
-    X = RNG.normal(size=(8, 6))
+    X = rng.normal(size=(8, 6))
     export(one, "libsvm", tmp_path / "m", scaling=True)
     (tmp_path / "data").write_text(libsvm_tools.data_text(X, [0] * len(X)))
     scaled = libsvm_tools.svm_scale(tmp_path / "m.range", tmp_path / "data")

@@ -337,7 +337,10 @@ def test_ctrl_c_leaves_what_is_finished(svc: Any, moons: Any, monkeypatch: pytes
 def test_progress_is_told(svc: Any, moons: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="slimsvm"):
         frontier(svc, *moons, cv=2, random_state=0, verbose=1, **QUICK)
-    assert "2 of 2 methods done" in caplog.text
+    told = [record.getMessage().split(": ", 1)[1] for record in caplog.records]
+    shares = [line for line in told if line.endswith("%")]
+    assert [line.split("; ")[1] for line in shares] == ["1 of 2 methods done, 50%", "2 of 2 methods done, 100%"]
+    assert not any("ρ²" in line for line in told)  # of single machines only verbose=2 tells
 
 
 def test_pareto_front_and_tables(full: Frontier, monkeypatch: pytest.MonkeyPatch) -> None:

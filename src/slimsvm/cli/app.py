@@ -14,6 +14,7 @@ from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, Failure, ModelFailure, 
 from slimsvm.exceptions import FormatError, UnsupportedExportError, UnsupportedModelError
 
 COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "export", "inspect")
+WRITERS = ("train", "compress")  # they write a model, and after Ctrl-C the best one so far
 DEBUG = "SLIMSVM_DEBUG"  # the environment variable that shows the trace of a defect
 EPILOG = """\b
 Examples:
@@ -81,12 +82,21 @@ def run(arguments: list[str] | None = None) -> None:
         code = app.main(args=arguments, prog_name="slimsvm", standalone_mode=False)
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
+        code = _interrupted(arguments)
     except (ClosedPipe, BrokenPipeError):
         code = BROKEN_PIPE
     except Exception as error:
         code = _report(error, as_json="--json" in arguments)
     _exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted(arguments: list[str]) -> int:
+    """Say that nothing was written, if the command writes a model, and return the exit code."""
+    if arguments[:1] and arguments[0] in WRITERS:
+        text = "interrupted before there was a model: nothing was written."
+        fields = {"error": text, "kind": "interrupted", "exit_code": INTERRUPTED}
+        click.echo(output.json_line(fields) if "--json" in arguments else f"slimsvm: {text}", err=True)
+    return INTERRUPTED
 
 
 def _report(error: Exception, as_json: bool) -> int:

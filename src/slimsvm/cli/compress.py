@@ -36,11 +36,11 @@ NEED_SIZE = ("sparse_margin", "selection", "growing")
 @click.option("--max-loss", type=options.NOT_NEGATIVE, help="Largest loss of accuracy (or --scoring) on held-out data.")
 @click.option("--max-disagreement", type=options.FRACTION, help="Largest fraction of predictions that may change.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Largest size of the tables of the C export, in float32.")
-@click.option("--max-latency-us", type=options.POSITIVE, help="Longest time of one prediction, measured here, in µs.")
+@click.option("--max-latency-us", type=options.POSITIVE, help="Longest time of one prediction on this computer, in µs.")
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1, max_open=True),
-    help="Confidence, such as 0.95, with which losses must be within their limits.  [default: on average]",
+    help="Confidence, such as 0.95, with which losses must be within their limits.  [default: estimates suffice]",
 )
 @options.scoring_option
 @options.cv_option("Number of cross-validation folds on the training data.  [default: 5]")
@@ -58,8 +58,12 @@ NEED_SIZE = ("sparse_margin", "selection", "growing")
     type=click.Choice(["auto", "sigmoid", "isotonic", "none"]),
     help="Fit probabilities to held-out data.  [default: auto, if the model has probabilities]",
 )
-@click.option("--max-distance", type=options.POSITIVE, help="Instead of a size: largest ρ²/‖Ψ‖² in feature space.")
-@click.option("--method", help="Such as reduced_set, sparse_margin, selection, growing, mirror.  [default: auto]")
+@click.option(
+    "--max-distance",
+    type=options.POSITIVE,
+    help="Instead of a size: largest distance from the model in feature space, ρ²/‖Ψ‖².",
+)
+@click.option("--method", help="Method, such as reduced_set, sparse_margin or selection.  [default: auto]")
 @click.option("--solver", help="Solver of the method reduced_set.  [default: auto]")
 @options.width_option
 @click.option("--anyway", is_flag=True, help="If no model meets the limits, write the nearest one; exit code 5.")
@@ -110,6 +114,8 @@ def command(
         inputs.check_folds(given.get("cv"), data)
     if given.get("calibrate") in ("sigmoid", "isotonic") and not inputs.is_labelled:
         raise DataFailure(f"{validation or data} has no targets, which --calibrate needs. Use --target.")
+    if inputs.X is not None and inputs.y is None and original.task != "one-class" and not quiet:
+        output.note(f"{data} has no targets (--target names their column): the predictions of {model} are imitated.")
     if given.get("calibrate") == "none":
         given["calibrate"] = None
     start, unmet = time.perf_counter(), None
@@ -117,7 +123,9 @@ def command(
         try:
             small, stopped = library.compress(inputs, {"random_state": seed, "verbose": verbose} | given, further)
         except PromiseError as error:
-            small, stopped, unmet = error.best, False, PromiseFailure(_unmet(error))
+            small, stopped = error.best, False
+            advice = f"{path} has it anyway." if anyway else "--anyway writes it."
+            unmet = PromiseFailure(_unmet(error, advice))
     if unmet is not None and not (anyway and small is not None):
         raise unmet
     output.write_model(small, path)
@@ -176,8 +184,8 @@ def _check_cross_validation(model: Model, given: dict[str, Any], data: str | Non
         )
 
 
-def _unmet(error: PromiseError) -> str:
-    """Which limits no model meets, and how near the nearest model comes."""
+def _unmet(error: PromiseError, advice: str) -> str:
+    """Which limits no model meets, how near the nearest model comes, and where that model is."""
     report = getattr(error.best, "report_", None)
     if report is None:
         return sentence(error)
@@ -189,7 +197,7 @@ def _unmet(error: PromiseError) -> str:
         facts.append(f"a loss of {report.estimate:.4f} ± {report.standard_error:.4f}")
     if "max_disagreement" in report.promise and report.disagreement is not None:
         facts.append(f"a disagreement of {report.disagreement:.4f} ± {report.disagreement_error:.4f}")
-    return f"no model meets {limits}. The nearest one has {output.listed(facts)}. --anyway writes it."
+    return f"no model meets {limits}. The nearest one has {output.listed(facts)}. {advice}"
 
 
 def _show(facts: dict[str, Any], original: Model, report: Any, quiet: bool, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import ClassVar
 
+from slimsvm.cli.words import in_flags
 from slimsvm.exceptions import FormatError, PromiseError, UnsupportedExportError, UnsupportedModelError
 
 INTERRUPTED = 130  # 128 + SIGINT
@@ -62,9 +63,9 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def sentence(error: BaseException) -> str:
-    """The message of an error, on one line."""
-    return " ".join(str(error).split())
+def sentence(error: BaseException | str) -> str:
+    """The message of an error or a warning, on one line, in the words of the command line."""
+    return in_flags(" ".join(str(error).split()))
 
 
 @contextmanager

@@ -157,9 +157,8 @@ def _machine_of(estimator: Any, path: str) -> KernelMachine:
             raise
         raise ModelFailure(f"cannot use {path}: {sentence(error)}") from error
     if imported.steps:
-        steps = ", ".join(name for name, _ in imported.steps)
         raise ModelFailure(
-            f"{path} has steps before its SVM that cannot become part of the model: {steps}. "
-            "Apply them to the data, and save the SVM alone."
+            f"{path} has steps before its SVM that cannot become part of the model: {imported.why_not_fused}. "
+            "Apply these steps to the data, and save the SVM alone."
         )
     return imported.machine

@@ -144,7 +144,7 @@ def show_warnings() -> None:
     """Show warnings as one line on standard error, without the place in the code."""
 
     def show_one(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-        click.echo(f"warning: {escaped(' '.join(str(message).split()))}", err=True)
+        click.echo(f"warning: {escaped(sentence(message))}", err=True)
 
     warnings.showwarning = show_one
     for developers in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):

@@ -10,9 +10,10 @@ import click
 
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import INTERRUPTED, DataFailure, library_errors
+from slimsvm.cli.estimators import accepts, make_estimator
 from slimsvm.cli.inspect import description
 from slimsvm.cli.progress import library_progress
-from slimsvm.cli.trainers import TRAINERS, accepts, make_estimator
+from slimsvm.cli.trainers import TRAINERS
 
 if TYPE_CHECKING:
     from slimsvm.answers import Answer
@@ -38,7 +39,7 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
     "--n-vectors",
     type=options.Size(),
     help="Number of vectors, or fraction of the rows or support vectors.  "
-    "[default: of most methods a tenth, at most 50 or 10 per class]",
+    "[default: for most methods a tenth, at most 50 or 10 per class]",
 )
 @options.C_option("Cost of margin violations.  [default: 1]")
 @click.option("--kernel", type=click.Choice(["rbf", "laplacian", "poly", "linear", "sigmoid"]), help="[default: rbf]")
@@ -67,7 +68,7 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
     help="Scale the features; the scaler becomes part of the model.",
 )
 @options.validation_option
-@options.cv_option("Measure the model by so many cross-validation folds of DATA, too.")
+@options.cv_option("Also measure the model by cross-validation on DATA, with this many folds.")
 @options.scoring_option_alone
 @options.settings_option
 @options.data_options
@@ -91,8 +92,8 @@ def command(
 ) -> None:
     """Train a model with few vectors on DATA, and write it to MODEL, a .slim file.
 
-    The model is always trained on all rows of DATA. With --validation or --cv it is also measured, and its score is
-    shown with a standard error: on held-out data, or by training on the other folds of DATA and testing on each fold.
+    The model is always trained on all rows of DATA. With --validation or --cv, its score on held-out
+    data is shown too, with a standard error: on the validation data, or by cross-validation on DATA.
 
     Any parameter of the method's class can be given by its Python name with -O. Ctrl-C writes the best model so far, if
     there is one, and exits with code 130.

@@ -6,8 +6,6 @@ import inspect
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from slimsvm.cli.errors import UsageFailure, library_errors
-
 
 class Trainer(NamedTuple):
     """Where an estimator is imported from, and its task: "classes", "value" or "inlier"."""
@@ -38,24 +36,6 @@ TRAINERS = {
 }
 
 
-def make_estimator(method: str, given: dict[str, Any], settings: dict[str, Any], seed: int) -> Any:
-    """The unfitted estimator of a method; a flag or -O setting that it does not have is refused."""
-    cls = TRAINERS[method].load()
-    known = inspect.signature(cls).parameters
-    for option in given:
-        if option not in known:
-            raise UsageFailure(f"--{option.replace('_', '-')} is not an option of the method {method}.")
-    for option in settings:
-        if option not in known:
-            names = ", ".join(sorted(known))
-            raise UsageFailure(f"-O {option} is not an option of the method {method}. The options are {names}.")
-        if option in given:
-            raise UsageFailure(f"-O {option} and --{option.replace('_', '-')} set the same option. Give one of them.")
-    seeded = {"random_state": seed} if "random_state" in known else {}
-    with library_errors():
-        return cls(**seeded | given | settings)
-
-
-def accepts(estimator: Any, name: str) -> bool:
-    """Whether an estimator has a parameter."""
-    return name in inspect.signature(type(estimator)).parameters
+def parameters(method: str) -> list[str]:
+    """The names of the parameters of a method's estimator."""
+    return list(inspect.signature(TRAINERS[method].load()).parameters) if method in TRAINERS else []

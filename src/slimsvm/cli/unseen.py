@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from slimsvm._record import FloatArray
 from slimsvm.cli import output
@@ -56,6 +55,8 @@ def _with_column(X: Any, column: FloatArray) -> Any:
     """A matrix (n, d), dense or CSR, with one more column (n,)."""
     if isinstance(X, np.ndarray):
         return np.column_stack([X, column])
+    from scipy import sparse
+
     return sparse.hstack([X, sparse.csr_array(column[:, None])], format="csr")
 
 

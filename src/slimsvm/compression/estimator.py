@@ -24,6 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm._record import FloatArray
+from slimsvm._unwrap import advice_on_steps
 from slimsvm._warn import warn_user
 from slimsvm.compression.api import Method, compress
 from slimsvm.compression.renamed import renamed
@@ -156,10 +157,8 @@ class CompressedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         """Write the compressed model to a .slim file, which `slimsvm.load` reads."""
         model = self._fitted()
         if isinstance(model, Pipeline):
-            steps = ", ".join(name for name, _ in model.steps[:-1])
             raise ValueError(
-                f"{type(self).__name__} keeps steps before the machine, which a .slim file cannot hold: {steps}. Pass "
-                f"fuse=True, which makes scalers and PCA part of the machine."
+                f"{type(self).__name__} is a Pipeline, and a .slim file holds a machine. {advice_on_steps(model)}"
             )
         model.save(path)
 

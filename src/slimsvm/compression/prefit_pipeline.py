@@ -15,8 +15,11 @@ from slimsvm.estimator import warn_that_it_is_trained
 class PrefitPipeline(Pipeline):  # type: ignore[misc]
     """A Pipeline that ends in a trained machine: `fit` changes no step, and `clone` keeps all of them as they are.
 
-    A scaler that is fitted again would give other features than those that the machine was trained on.
+    A scaler that is fitted again would give other features than those that the machine was trained on. If `fuse=True`
+    left steps before the machine, `why_not_fused_` says which and why.
     """
+
+    why_not_fused_ = ""
 
     def fit(self, X: Any = None, y: Any = None, **params: Any) -> PrefitPipeline:
         """Return the Pipeline unchanged, with a warning that it is already trained."""
@@ -28,4 +31,6 @@ class PrefitPipeline(Pipeline):  # type: ignore[misc]
         return np.asarray(self.fit(X, y).predict(X))
 
     def __sklearn_clone__(self) -> PrefitPipeline:
-        return type(self)([*self.steps[:-1], (self.steps[-1][0], clone(self.steps[-1][1]))])
+        made = type(self)([*self.steps[:-1], (self.steps[-1][0], clone(self.steps[-1][1]))])
+        made.why_not_fused_ = self.why_not_fused_
+        return made

@@ -175,7 +175,11 @@ class Problem:
     def estimator(self, machine: KernelMachine, n_jobs: int | None = None) -> Any:
         """A machine as an estimator, behind the Pipeline steps that come before it."""
         slim = wrap(machine, n_jobs=n_jobs)
-        return PrefitPipeline([*self.imported.steps, (self.imported.name, slim)]) if self.imported.steps else slim
+        if not self.imported.steps:
+            return slim
+        made = PrefitPipeline([*self.imported.steps, (self.imported.name, slim)])
+        made.why_not_fused_ = self.imported.why_not_fused
+        return made
 
 
 def transformed(imported: Imported, X: Any) -> Any:

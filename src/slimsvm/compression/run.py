@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from slimsvm._warn import warn_user
 from slimsvm.compression.calibrate import calibration_kind, fold_scores, with_probabilities
 from slimsvm.compression.candidates.coefficients import refitted
 from slimsvm.compression.choose_C import with_a_cost
@@ -32,6 +33,11 @@ class Run:
         # Mirror points are looked for among data that need no labels, so these are checked there.
         self._mirrored = request.method is not None and request.method.name == "mirror" and not request.validated
         self.problem = _problem(request, with_data=not self._mirrored)
+        if self.problem.imported.why_not_fused:
+            warn_user(
+                f"fuse=True of {request.whose} left steps before the machine, so the result is a Pipeline: "
+                f"{self.problem.imported.why_not_fused}. For a single machine, apply these steps to the data first."
+            )
         if self.problem.samples is not None:
             self.problem = with_a_cost(self.problem, self._rng)
         self._sizes: list[int] | None = None

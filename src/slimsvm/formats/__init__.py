@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from slimsvm._files import write_whole
-from slimsvm._unwrap import compressed_model
+from slimsvm._unwrap import advice_on_steps, compressed_model
 from slimsvm.machine import KernelMachine
 
 FORMATS: tuple[str, ...] = ("libsvm", "onnx", "c")  # each a module of this package
@@ -70,17 +70,26 @@ def export(model: Any, format: str, path: str | os.PathLike[str], **options: Any
         raise ValueError(f"format of export must be one of {', '.join(map(repr, FORMATS))}. Got {format!r}.")
     machine = machine_of(model)
     target = Path(path)
-    make: Callable[..., Files] = import_module(f"slimsvm.formats.{format}").files
-    _check_options(format, make, options)
-    made = make(machine, target.name, **options)
+    _check_options(format, options)
+    made = _maker(format)(machine, target.name, **options)
     paths = tuple(target.with_name(name) for name in made.contents)
     for one, content in zip(paths, made.contents.values(), strict=True):
         write_whole(one, content)
     return Export(paths, made.notes, MappingProxyType(dict(made.facts)))
 
 
-def _check_options(format: str, make: Callable[..., Files], options: Mapping[str, Any]) -> None:
-    known = [name for name, p in signature(make).parameters.items() if p.kind is p.KEYWORD_ONLY]
+def options_of(format: str) -> list[str]:
+    """The names of the options of a format."""
+    return [name for name, p in signature(_maker(format)).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+
+def _maker(format: str) -> Callable[..., Files]:
+    make: Callable[..., Files] = import_module(f"slimsvm.formats.{format}").files
+    return make
+
+
+def _check_options(format: str, options: Mapping[str, Any]) -> None:
+    known = options_of(format)
     for name in options:
         if name not in known:
             raise TypeError(f"The options of export to {format!r} are {', '.join(known) or 'none'}. Got {name!r}.")
@@ -92,10 +101,5 @@ def machine_of(model: Any) -> KernelMachine:
     machine = getattr(inner, "machine_", inner)
     if isinstance(machine, KernelMachine):
         return machine
-    if not hasattr(inner, "steps"):
-        advice = "Call slimsvm.compress on other models first."
-    elif inner is model:
-        advice = "Call slimsvm.compress with fuse=True, which makes its scaler and PCA part of the machine."
-    else:
-        advice = "It holds a Pipeline: fit it with fuse=True, which makes the scaler and PCA part of the machine."
+    advice = advice_on_steps(inner) if hasattr(inner, "steps") else "Call slimsvm.compress on other models first."
     raise TypeError(f"export takes a fitted slimsvm estimator or a KernelMachine. Got {type(model).__name__}. {advice}")

@@ -21,11 +21,13 @@ class Imported:
     machine : the machine.
     steps : (name, fitted transformer) pairs that stay before the machine, in order.
     name : the name of the Pipeline step that the machine replaces; empty if there is no Pipeline.
+    why_not_fused : which of the steps cannot become part of the machine, and why; empty if none was to.
     """
 
     machine: KernelMachine
     steps: tuple[tuple[str, Any], ...] = ()
     name: str = ""
+    why_not_fused: str = ""
 
 
 @dataclass(frozen=True)

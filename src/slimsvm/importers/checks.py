@@ -6,12 +6,12 @@ every wrong shape, type or number raises an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.exceptions import UnsupportedModelError
@@ -115,18 +115,17 @@ def feature_names(model: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in np.ravel(names))
 
 
-def kernel(model: Any, name: Any, *, gamma: float, coef0: Any, degree: Any) -> Kernel:
-    """The kernel of a model; UnsupportedModelError if it is not known."""
+def kernel(model: Any, name: Any, *, gamma: float, coef0: Any, degree: Any, offered: Iterable[str] = KERNELS) -> Kernel:
+    """The kernel of a model; UnsupportedModelError if it is not known. `offered` are those that the model can have."""
+    names = ", ".join(map(repr, offered))
     if callable(name) or name == "precomputed":
         found = "a callable" if callable(name) else "'precomputed'"
         raise UnsupportedModelError(
             f"kernel of {name_of(model)} is {found}, and a machine must be able to compute its kernel from vectors. "
-            f"Fit the model with one of {', '.join(map(repr, KERNELS))}."
+            f"Fit the model with one of {names}."
         )
     if not isinstance(name, str) or ALIASES.get(name, name) not in KERNELS:
-        raise UnsupportedModelError(
-            f"kernel of {name_of(model)} must be one of {', '.join(map(repr, KERNELS))}. Got {name!r:.80}."
-        )
+        raise UnsupportedModelError(f"kernel of {name_of(model)} must be one of {names}. Got {name!r:.80}.")
     for what, value in (("gamma", gamma), ("coef0", coef0), ("degree", degree)):
         if not isinstance(value, Real) or isinstance(value, bool):
             raise ValueError(f"{what} of {name_of(model)} must be a number. Got {value!r:.80}. {REMEDY}")
@@ -149,6 +148,8 @@ def _csr(model: Any, name: str, value: Any) -> Any:
     try:
         check_sparse(value, name, vector=True)
         if value.format != "csr":
+            from scipy import sparse
+
             value = sparse.csr_array(value)
         value.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, AttributeError) as error:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Answer, Classes, Inlier, Value
+from slimsvm.arrays import dense_rows
 from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid
 from slimsvm.exceptions import FormatError
 from slimsvm.heads import Head, LinearHead, PairwiseHead
@@ -124,7 +124,7 @@ def _classes(text: ModelText) -> tuple[Head, Answer, Calibration | None]:
 def _labels(text: ModelText, k: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     """The sorted labels, and the position of each of LIBSVM's labels among them."""
     labels = np.array(_sized(text, "label", k), dtype=np.int64)
-    ordered = np.unique(labels)
+    ordered = np.array(sorted(set(labels.tolist())), dtype=np.int64)  # np.unique would import numpy.ma
     if len(ordered) != k:
         text.fail(text.lines["label"], "labels must be distinct.")
     return ordered, tuple(np.searchsorted(ordered, labels).tolist())
@@ -179,7 +179,7 @@ def _points(text: ModelText, d: int, file_size: int) -> Any:
     values, indices, starts = parts
     m = text.n_vectors
     if len(values) < SPARSE_BELOW * m * d or 8 * m * d > DENSE_BYTES * file_size:
+        from scipy import sparse
+
         return sparse.csr_array((values, indices.astype(np.int64), starts), shape=(m, d))
-    points = np.zeros((m, d))
-    points[np.repeat(np.arange(m), np.diff(starts)), indices] = values
-    return points
+    return dense_rows(values, indices, starts, d)

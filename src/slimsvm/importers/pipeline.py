@@ -7,7 +7,7 @@ from typing import Any
 
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import checks
-from slimsvm.importers.affine import affine_map, is_identity
+from slimsvm.importers.affine import affine_map, is_identity, why_not_affine
 from slimsvm.importers.base import Imported, ImportRequest
 from slimsvm.importers.nystroem import can_fuse, fuse_nystroem, is_nystroem
 from slimsvm.machine import KernelMachine
@@ -30,7 +30,7 @@ def import_pipeline(model: Any, request: ImportRequest) -> Imported:
     imported = request.inner(last, linear=after_nystroem)
     if imported.steps:
         inside = tuple((f"{name}-{inner}", step) for inner, step in imported.steps)
-        return Imported(imported.machine, (*front, *inside), imported.name)
+        return Imported(imported.machine, (*front, *inside), imported.name, imported.why_not_fused)
     machine = imported.machine
     if after_nystroem and can_fuse(machine):
         machine = fuse_nystroem(before[-1][1], _fused(machine, front[len(before) :]))
@@ -38,7 +38,17 @@ def import_pipeline(model: Any, request: ImportRequest) -> Imported:
     if request.fuse:
         kept = _without_affine(front)
         machine, front = _fused(machine, front[len(kept) :]), kept
-    return Imported(machine, tuple(front), name)
+    return Imported(machine, tuple(front), name, _why_not(front) if request.fuse else "")
+
+
+def _why_not(kept: list[Step]) -> str:
+    """Why steps stay before the machine: the last of them is not affine, and keeps those before it."""
+    if not kept:
+        return ""
+    *before, (name, step) = kept
+    others = [repr(one) for one, _ in before]
+    stay = f", and {', '.join(others)} before it" if others else ""
+    return f"{name!r} {why_not_affine(step)}{stay}"
 
 
 def _without_affine(steps: list[Step]) -> list[Step]:

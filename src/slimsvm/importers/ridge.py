@@ -31,5 +31,5 @@ def import_kernel_ridge(model: Any, request: ImportRequest) -> Imported:
 def pairwise_kernel(model: Any, given: dict[str, Any], n_features: int) -> Kernel:
     """The kernel of `sklearn.metrics.pairwise`; the defaults are γ = 1/d, coef0 = 1 and degree = 3."""
     default = {"gamma": 1.0 / n_features, "coef0": 1.0, "degree": 3.0}
-    values = {key: default[key] if given.get(key) is None else given[key] for key in default}
+    values: dict[str, Any] = {key: default[key] if given.get(key) is None else given[key] for key in default}
     return checks.kernel(model, checks.attribute(model, "kernel"), **values)

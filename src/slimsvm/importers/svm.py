@@ -21,6 +21,8 @@ from slimsvm.importers.base import Imported, ImportRequest, name_of
 from slimsvm.kernels import Kernel
 from slimsvm.machine import KernelMachine
 
+LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
+
 
 def import_classifier(model: Any, request: ImportRequest) -> Imported:
     """The machine of an SVC or NuSVC: a linear head for two classes, LIBSVM's pairs for more."""
@@ -72,13 +74,12 @@ def _machine(
 def _kernel(model: Any) -> Kernel:
     name = checks.attribute(model, "kernel")
     if callable(name) or name == "precomputed":
-        return checks.kernel(model, name, gamma=0.0, coef0=0.0, degree=0.0)
+        return checks.kernel(model, name, gamma=0.0, coef0=0.0, degree=0.0, offered=LIBSVM_KERNELS)
     gamma = checks.number(model, "_gamma", "gamma")
     if gamma < 0:
         raise ValueError(f"gamma of {name_of(model)} must be at least 0. Got {gamma}. {checks.REMEDY}")
-    return checks.kernel(
-        model, name, gamma=gamma, coef0=checks.attribute(model, "coef0"), degree=checks.attribute(model, "degree")
-    )
+    coef0, degree = checks.attribute(model, "coef0"), checks.attribute(model, "degree")
+    return checks.kernel(model, name, gamma=gamma, coef0=coef0, degree=degree, offered=LIBSVM_KERNELS)
 
 
 def _agreed(model: Any, name: str, shape: tuple[int, ...], *, turned: bool) -> FloatArray:

@@ -2,6 +2,15 @@
 
 from slimsvm.plots.decision import DecisionDisplay, plot_decision
 from slimsvm.plots.frontier import FrontierDisplay
+from slimsvm.plots.metric import MetricDisplay, plot_metric
 from slimsvm.plots.vectors import VectorsDisplay, plot_vectors
 
-__all__ = ["DecisionDisplay", "FrontierDisplay", "VectorsDisplay", "plot_decision", "plot_vectors"]
+__all__ = [
+    "DecisionDisplay",
+    "FrontierDisplay",
+    "MetricDisplay",
+    "VectorsDisplay",
+    "plot_decision",
+    "plot_metric",
+    "plot_vectors",
+]

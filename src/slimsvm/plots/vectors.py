@@ -13,6 +13,7 @@ from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.machine import KernelMachine
 from slimsvm.plots.backend import pyplot_for
+from slimsvm.plots.images import image_grid, image_shape
 from slimsvm.plots.subject import strengths, subject_of, vector_classes
 
 MOST_SHOWN = 100
@@ -55,7 +56,7 @@ class VectorsDisplay:
         if not len(vectors):
             raise ValueError("plot_vectors needs a machine with at least one vector. This machine has none.")
         shown = _order(subject.machine, order)[:n_shown]
-        images = vectors[shown].reshape(len(shown), *_shape(shape, vectors.shape[1]))
+        images = vectors[shown].reshape(len(shown), *image_shape(shape, vectors.shape[1], "shape", "plot_vectors"))
         titles = _titles(subject.machine)
         return cls(images=images, titles=[titles[i] for i in shown], n_vectors=len(vectors)).plot(**kwargs)
 
@@ -72,23 +73,11 @@ class VectorsDisplay:
             Whether to show the title of each image.
         """
         pyplot = pyplot_for("plot_vectors")
-        m = len(self.images)
-        columns = n_columns or min(m, max(4, int(np.ceil(np.sqrt(1.3 * m)))))
-        rows = -(-m // columns)
-        aspect = self.images.shape[1] / self.images.shape[2]
-        tall = float(np.clip(aspect, 0.5, 2.0)) + (0.22 if titles else 0.06)
-        self.figure_, self.axes_ = pyplot.subplots(
-            rows, columns, figsize=(columns, rows * tall + 0.35), squeeze=False, layout="constrained"
-        )
-        self.figure_.get_layout_engine().set(w_pad=0.02, h_pad=0.02)
+        m, coloured = len(self.images), self.images.ndim == 4
         low, high = float(self.images.min()), float(self.images.max())
-        coloured = self.images.ndim == 4
-        for ax in self.axes_.ravel():
-            ax.set_axis_off()
-        for ax, image, title in zip(self.axes_.ravel(), self.images, self.titles, strict=False):
-            ax.imshow(np.clip(image, 0, 1) if coloured else image, cmap=cmap, vmin=low, vmax=high)
-            if titles:
-                ax.set_title(title, fontsize=7, pad=2)
+        images = np.clip(self.images, 0, 1) if coloured else self.images
+        names = self.titles if titles else None
+        self.figure_, self.axes_ = image_grid(pyplot, images, names, n_columns, cmap=cmap, vmin=low, vmax=high)
         part = f"{m} of " if m < self.n_vectors else ""
         self.figure_.suptitle(part + plural(self.n_vectors, "vector"), fontsize=10)
         return self
@@ -113,25 +102,6 @@ def plot_vectors(machine: Any, shape: tuple[int, ...] | None = None, **kwargs: A
         With `axes_` and `figure_`.
     """
     return VectorsDisplay.from_estimator(machine, shape=shape, **kwargs)
-
-
-def _shape(shape: Any, d: int) -> tuple[int, ...]:
-    if shape is None:
-        side = int(np.sqrt(d))
-        if side * side != d:
-            raise ValueError(f"plot_vectors needs shape=(height, width): {d} features are not a square image.")
-        return side, side
-    try:
-        sizes = tuple(int(size) for size in shape)
-    except TypeError:
-        sizes = ()
-    whole = len(sizes) in (2, 3) and min(sizes) >= 1 and sizes == tuple(shape)
-    if not whole or (len(sizes) == 3 and sizes[2] not in (3, 4)) or np.prod(sizes) != d:
-        raise ValueError(
-            f"shape of plot_vectors must be (height, width) or (height, width, 3) with {d} numbers in all, the "
-            f"features of a vector. Got {shape!r}."
-        )
-    return sizes
 
 
 def _order(machine: KernelMachine, order: str) -> NDArray[np.intp]:

@@ -53,7 +53,7 @@ COLUMNS = [
 ]
 TIMES = ("us_alone", "us_batch")
 UNTIMED = dict.fromkeys(TIMES, np.nan)
-SECONDS = 0.1  # of measuring a time, after which no further run begins
+SECONDS = 0.04  # of measuring a time, after which no further run begins
 Model = KernelMachine | Baseline
 
 
@@ -112,6 +112,7 @@ class Survey:
 
     def __init__(self, request: Request, problem: Problem, store: Store, progress: Progress) -> None:
         self.request, self.problem, self.store, self.progress = request, problem, store, progress
+        self._details = Progress("frontier", request.verbose - 1)  # of each machine: only with verbose=2
         scoring = Scoring.of(request, problem.task)
         self.scorer, self.scoring = scoring.scorer, "R²" if scoring.name == "r2" else scoring.name
         self.lines: list[Line] = []
@@ -180,7 +181,7 @@ class Survey:
         return self.store.get(lambda: fitted_parent(model, X, y, sample_weight), "parent", model, X, y, sample_weight)
 
     def _candidates_of(self, problem: Problem, number: int) -> CandidateCache:
-        return CandidateCache(problem, self.request, self.request.seed + number, progress=self.progress)
+        return CandidateCache(problem, self.request, self.request.seed + number, progress=self._details)
 
     def make_all(self) -> None:
         """Fit every method at every size on every fold."""
@@ -192,9 +193,9 @@ class Survey:
                 line.models = Parallel(self.request.n_jobs, prefer="threads")(
                     delayed(self._make)(line, i) for i in folds
                 )
-                done = "%s on %s; %d of %s done"
-                n, parts = plural(len(self.lines), "method"), plural(len(folds), "held-out part")
-                self.progress.tell(done, line.method, parts, number + 1, n, always=True)
+                done, n = number + 1, len(self.lines)
+                told, parts = "%s on %s; %d of %s done, %d%%", plural(len(folds), "held-out part")
+                self.progress.tell(told, line.method, parts, done, plural(n, "method"), 100 * done // n, always=True)
 
     def _make(self, line: Line, i: int) -> list[Model]:
         fold, seed = self.folds[i], self.request.seed + i

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from slimsvm._record import is_sparse
 from slimsvm.cli.errors import DataFailure, is_refusal, sentence
 from slimsvm.cli.readers.stream import Stream
 
@@ -86,11 +86,10 @@ class Source(ABC):
 
     def require_finite(self, block: Block) -> None:
         """Refuse a block with missing or infinite numbers; the message names the first one."""
-        is_sparse = sparse.issparse(block.X)
-        values = block.X.data if is_sparse else block.X
+        values = block.X.data if is_sparse(block.X) else block.X
         if np.isfinite(values).all():
             return
-        if is_sparse:
+        if is_sparse(block.X):
             place = int(np.flatnonzero(~np.isfinite(values))[0])
             row, column = int(np.searchsorted(block.X.indptr, place, side="right")) - 1, int(block.X.indices[place])
         else:
@@ -121,7 +120,9 @@ def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:
     for block in source.blocks():
         source.require_finite(block)
         blocks.append(block)
-    if any(sparse.issparse(block.X) for block in blocks):
+    if any(is_sparse(block.X) for block in blocks):
+        from scipy import sparse
+
         width = max(block.X.shape[1] for block in blocks)
         X = dense_where_full(narrow_indices(sparse.vstack([widened(block.X, width) for block in blocks], format="csr")))
     else:
@@ -150,9 +151,16 @@ def as_text(y: NDArray[Any]) -> NDArray[Any]:
 
 def widened(X: Any, width: int) -> Any:
     """CSR rows with zeros for further columns."""
+    from scipy import sparse
+
     return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def dense_where_full(X: Any) -> Any:
     """A CSR block as a dense array if most of its values are stored."""
-    return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
+    return X.toarray() if is_full(X.nnz, X.shape) else X
+
+
+def is_full(n_stored: int, shape: tuple[int, ...]) -> bool:
+    """Whether rows of which so many values are stored take less time and memory as a dense array."""
+    return n_stored > DENSE_ABOVE * shape[0] * shape[1]

@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm import _core
+from slimsvm.arrays import dense_rows
 from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers.base import Source, Wanted, dense_where_full
+from slimsvm.cli.readers.base import Source, Wanted, is_full
 from slimsvm.cli.readers.numbers import parse_numbers
 from slimsvm.cli.readers.stream import Stream
 
@@ -53,7 +53,7 @@ class SvmlightSource(Source):
         line = 0
         for chunk in self.stream.lines():
             yield self._parsed(chunk, line)
-            line += chunk.count(b"\n")
+            line += _core.count_byte(chunk, b"\n")
 
     def _parsed(self, chunk: bytes, line: int) -> tuple[Any, NDArray[Any]]:
         read = _core.read_svmlight if _core.available else read_by_numpy
@@ -62,8 +62,12 @@ class SvmlightSource(Source):
             self._explain(chunk, line)
         labels, starts, indices, values, width = rows
         self._width = max(self._width, width)
-        X = sparse.csr_array((values, indices, starts), shape=(len(labels), self._width))
-        return dense_where_full(X) if self.wanted.n_features else X, labels
+        shape = len(labels), self._width
+        if self.wanted.n_features and is_full(len(values), shape):
+            return dense_rows(values, indices, starts, self._width), labels
+        from scipy import sparse
+
+        return sparse.csr_array((values, indices, starts), shape=shape), labels
 
     def _explain(self, chunk: bytes, line: int) -> NoReturn:
         """Raise DataFailure for the first bad line of a chunk, with its number and what is wrong with it."""

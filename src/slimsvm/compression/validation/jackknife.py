@@ -9,7 +9,7 @@ The variance of T is m / (m − 1) Σ c_j². If each of m blocks has the same we
 
 A score of predicted labels depends on a sample only through its label and its prediction, so leaving out one of the
 samples that share both is enough: k² scores for k classes. For other scores, for many classes and for groups of
-samples, `BLOCKS` blocks are left out.
+samples, `BLOCKS` blocks are left out. What is left is scored by scikit-learn, or by `counts` if it has the score.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
 from slimsvm.compression.validation.answers import CachedAnswers, Comparison
+from slimsvm.compression.validation.counts import Cells, OfCounts, score_of_counts
 from slimsvm.compression.validation.scoring import Scorer, reads_labels_alone, score_rows
 
 BLOCKS = 20  # that are left out, one after another, of all parts together; also the most scores of one part
@@ -87,28 +88,38 @@ def _total(part: Comparison, scorer: Scorer, models: Models) -> float:
 
 
 def _weighted_score(model: CachedAnswers, part: Comparison, scorer: Scorer) -> float:
-    weight = float(part.weights.sum())
-    return float(
-        model.remember(("score", id(scorer)), lambda: weight * score_rows(model, part, np.arange(len(part)), scorer))
-    )
+    def find() -> float:
+        twin = _twin(part, scorer)
+        if twin:
+            cells = _cells(model, part)
+            return float(_by_counts(twin, cells, cells.sums(part.weights)[None])[0])
+        return float(part.weights.sum()) * score_rows(model, part, np.arange(len(part)), scorer)
+
+    return float(model.remember(("score", id(scorer)), find))
+
+
+def _twin(part: Comparison, scorer: Scorer) -> OfCounts | None:
+    return score_of_counts(scorer) if part.parent.task.has_labels else None
+
+
+def _by_counts(twin: OfCounts, cells: Cells, weights: FloatArray) -> FloatArray:
+    """Weight times score (t,) of what has these weights of cells (t, c)."""
+    total = weights.sum(axis=1)
+    result, some = np.zeros(len(weights)), total > 0
+    result[some] = total[some] * twin(cells, weights[some])
+    return result
 
 
 def _by_cell(part: Comparison, scorer: Scorer) -> bool:
     """Whether samples with the same label and prediction change the score alike, and there are few such cells."""
     if not part.parent.task.has_labels or not reads_labels_alone(scorer) or _n_units([part]) < len(part):
         return False
-    return all(int(_cells(model, part).max()) < BLOCKS for model in (part.parent, part.small))
+    return all(len(_cells(model, part)) <= BLOCKS for model in (part.parent, part.small))
 
 
-def _cells(model: CachedAnswers, part: Comparison) -> NDArray[np.intp]:
-    """For each sample the number of its cell: its label and its prediction."""
-
-    def find() -> NDArray[np.intp]:
-        _, label = np.unique(np.asarray(part.y), return_inverse=True)
-        answers, answer = np.unique(model.predict_all(), return_inverse=True)
-        return np.asarray(np.unique(label * len(answers) + answer, return_inverse=True)[1])
-
-    return np.asarray(model.remember(("cells",), find))
+def _cells(model: CachedAnswers, part: Comparison) -> Cells:
+    found: Cells = model.remember(("cells",), lambda: Cells.of(np.asarray(part.y), model.predict_all()))
+    return found
 
 
 def _left_out(model: CachedAnswers, part: Comparison, scorer: Scorer, n_blocks: int) -> LeftOut:
@@ -128,6 +139,11 @@ def _left_out(model: CachedAnswers, part: Comparison, scorer: Scorer, n_blocks: 
 def _without_blocks(model: CachedAnswers, part: Comparison, scorer: Scorer, n_blocks: int) -> LeftOut:
     blocks = _blocks(part.units, n_blocks)
     removed = np.asarray(np.bincount(blocks, part.weights), dtype=np.float64)
+    twin = _twin(part, scorer)
+    if twin:
+        cells = _cells(model, part)
+        kept = [cells.sums(np.where(blocks == j, 0.0, part.weights)) for j in range(len(removed))]
+        return removed, _by_counts(twin, cells, np.array(kept))
     left = [_rest(model, part, np.flatnonzero(blocks != j), part.weights, scorer) for j in range(len(removed))]
     return removed, np.array(left)
 
@@ -143,15 +159,23 @@ def _without_samples(model: CachedAnswers, part: Comparison, scorer: Scorer) -> 
     """One score for each cell, without a sample of its mean weight; the change is proportional to a sample's weight."""
     cells, weights = _cells(model, part), part.weights
     total = _weighted_score(model, part, scorer)
-    counts, sums = np.bincount(cells), np.bincount(cells, weights)
-    means = sums / counts
-    left = np.empty(len(counts))
-    for cell, row in enumerate(np.unique(cells, return_index=True)[1]):
-        others = np.delete(np.arange(len(part)), row)
-        rest = sums[cell] - weights[row]
-        lighter = np.where(cells == cell, weights * ((sums[cell] - means[cell]) / rest if rest > 0 else 1.0), weights)
-        left[cell] = _rest(model, part, others, lighter, scorer)
-    return weights, total + (weights / means[cells]) * (left[cells] - total)
+    sums = cells.sums(weights)
+    means = sums / np.bincount(cells.of_sample)
+    twin = _twin(part, scorer)
+    if twin:
+        left = _by_counts(twin, cells, sums - np.diag(means))
+    else:
+        left = np.array([_without_one(model, part, cell, scorer) for cell in range(len(cells))])
+    return weights, total + (weights / means[cells.of_sample]) * (left[cells.of_sample] - total)
+
+
+def _without_one(model: CachedAnswers, part: Comparison, cell: int, scorer: Scorer) -> float:
+    """Weight times score of a part without a sample of a cell that has the mean weight of the cell."""
+    inside, weights = _cells(model, part).of_sample == cell, part.weights
+    row, total = int(np.argmax(inside)), float(weights[inside].sum())
+    rest, mean = total - weights[row], total / np.count_nonzero(inside)
+    lighter = np.where(inside, weights * ((total - mean) / rest if rest > 0 else 1.0), weights)
+    return _rest(model, part, np.delete(np.arange(len(part)), row), lighter, scorer)
 
 
 def _rest(model: CachedAnswers, part: Comparison, rows: NDArray[np.intp], weights: FloatArray, scorer: Scorer) -> float:

@@ -29,7 +29,7 @@ class Fixed:
     form : the machine.
     tables : the integers of every table of `layout.tables_of`.
     constants : the other numbers in the C text, by name.
-    input_bits : (d,), the fraction bits of every feature; zeros for those that are not used.
+    input_bits : (d,), the fraction bits of every feature.
     """
 
     form: Form

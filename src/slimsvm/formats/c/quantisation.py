@@ -218,7 +218,7 @@ class _Quantiser:
         lifted = map_bits if input_map.is_diagonal else map_bits[:, None]
         self.values["map_scale"] = np.rint(np.ldexp(factors, lifted)).T.ravel()
         self.values["map_offset"] = np.rint(np.ldexp(start, map_bits))
-        every = np.zeros(self.machine.n_features, dtype=np.int64)
+        every = np.full(self.machine.n_features, input_bits[0])  # for features that are not used, any number
         every[self.form.used] = input_bits
         return every
 
