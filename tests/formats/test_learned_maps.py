@@ -24,7 +24,7 @@ from slimsvm.estimator import load, save, wrap
 from slimsvm.formats.c import files
 from slimsvm.heads import LinearHead
 from slimsvm.input_map import InputMap
-from slimsvm.kernels import Rbf
+from slimsvm.kernels import Polynomial, Rbf
 from slimsvm.machine import KernelMachine
 
 UNOPTIMISED = ["gcc", "-std=c99", *STRICT, "-O0"]
@@ -91,6 +91,17 @@ def test_onnx_runtime(dtype: str) -> None:
 
     for case in learned_cases(9, 7):
         test_onnx_parity.compare(case, dtype)
+
+
+def test_onnx_runtime_keeps_float64_for_a_single_feature() -> None:
+    pytest.importorskip("onnxruntime")
+    import test_onnx_parity
+
+    rng = np.random.default_rng(1)
+    head, scale = LinearHead(rng.normal(size=(6, 1)), [0.1]), np.array([0.0, 1.31, 0.0])
+    points = rng.normal(size=(6, 3)) * (scale != 0)
+    one = KernelMachine(Polynomial(0.3, 0.5, 2.0), points, head, Value(), input_map=InputMap(np.full(3, 0.37), scale))
+    test_onnx_parity.compare(Case("one feature", one, rng.normal(size=(20, 3))), "float64")
 
 
 def test_scikit_learn_objects() -> None:

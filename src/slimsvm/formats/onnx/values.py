@@ -150,12 +150,14 @@ def _mapped(graph: Graph, strategy: Strategy, X: str) -> str:
     if input_map is not None:
         shift = input_map.shift.astype(graph.dtype)
         X = graph.add("Sub", X, shift) if shift.any() else X
-        if input_map.is_diagonal:
-            X = graph.add("Mul", X, input_map.scale)
-            offset = offset + input_map.offset + input_map.scale * (shift - input_map.shift)
-        else:
-            X = graph.add("MatMul", X, input_map.scale.T)
-            offset = offset + input_map.offset + input_map.scale @ (shift - input_map.shift)
+        scale = input_map.scale
+        if input_map.is_diagonal and len(scale) > 1:
+            X = graph.add("Mul", X, scale)
+            offset = offset + input_map.offset + scale * (shift - input_map.shift)
+        else:  # also one feature: ONNX Runtime fuses a product with a single number into the next MatMul, in float32
+            scale = np.atleast_2d(scale)
+            X = graph.add("MatMul", X, scale.T)
+            offset = offset + input_map.offset + scale @ (shift - input_map.shift)
     X = graph.add("Add", X, offset) if offset.any() else X
     if strategy.machine.kernel.geometry == "dot":
         return X
