@@ -11,9 +11,16 @@ from slimsvm.kernels import Rbf
 
 
 def race() -> None:
-    X, out = np.ones((5000, 4)), np.empty((5000, 1))
+    X, out = np.ones((20_000, 4)), np.empty((20_000, 1))
     plan = _core.plan(Rbf(), X[:50], None, np.ones((50, 1)), None, (50,), None, False, False)
-    threads = [threading.Thread(target=plan.run, args=(X, out, 1)) for _ in range(2)]
+    start = threading.Barrier(2)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(20):  # often enough that the two meet, however busy the machine is
+            plan.run(X, out, 1)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
