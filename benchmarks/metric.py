@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 import slimsvm
 from lib.compiled import COMPILER, answers, link, run
+from lib.metric_picture import draw
 from lib.problems import has_data, load
 from lib.report import Target, report_targets
 from lib.sets import SETS
@@ -177,6 +178,7 @@ def main() -> None:
     rows = read_csv(path)
     if rows:
         publish(table(rows), options.output / "metric.txt")
+        picture(rows, options.output / "metric.png")
         report_targets(targets(rows), options.quick)
     raise SystemExit(failed > 0)
 
@@ -217,7 +219,7 @@ def at_vectors(case: AtVectors, seed: int) -> Iterator[Row]:
     network = MLPClassifier if case.task == "classes" else MLPRegressor
     steps = {"early_stopping": True, "max_iter": 30} if case.large else {"max_iter": 500}
     hidden = (max(2, int(first["multiply_adds"]) // (d + q)),)
-    yield fitted(NETWORK, network(hidden, random_state=seed, **steps), *split, task=case.task)
+    yield fitted(NETWORK, network(hidden_layer_sizes=hidden, random_state=seed, **steps), *split, task=case.task)
 
 
 def machine(task: str, m: int, seed: int, **options: Any) -> Any:
@@ -286,7 +288,11 @@ def at_bytes(case: AtBytes, seed: int) -> Iterator[Row]:
     )
     yield fitted(TREES, trees, *split) | {"n_bytes": rounds * leaves * q * LEAF_BYTES}
     hidden = max(1, (case.n_bytes - q) // (d + 1 + q))
-    row = fitted(NETWORK, MLPClassifier((hidden,), early_stopping=True, max_iter=100, random_state=seed), *split)
+    row = fitted(
+        NETWORK,
+        MLPClassifier(hidden_layer_sizes=(hidden,), early_stopping=True, max_iter=100, random_state=seed),
+        *split,
+    )
     yield row | {"n_bytes": hidden * (d + 1 + q) + q}
 
 
@@ -380,6 +386,17 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
                 [r for r in picture if int(r["n_vectors"]) == m and r["model"] == model] for model in (FIXED, LEARNED)
             ]
             yield f"  {m:>4}{mean_loss(both[0])[0]:>8.2f}{mean_loss(both[1])[0]:>8.2f}"
+
+
+def picture(rows: Sequence[Row], path: Path) -> None:
+    """The errors by the number of vectors as a picture, if they have been measured."""
+    lines = {"fixed metric": FIXED, "learned scales": LEARNED}
+    found = {
+        name: {m: [100 * float(r["loss"]) for r in of(rows, PICTURE, model) if int(r["n_vectors"]) == m] for m in SIZES}
+        for name, model in lines.items()
+    }
+    if all(errors for by_size in found.values() for errors in by_size.values()):
+        draw(found, path)
 
 
 def _mean(rows: Sequence[Row], key: str) -> str:
