@@ -28,7 +28,7 @@ Precision = Literal["auto", "float32", "float64"]
 PRECISIONS = get_args(Precision)
 
 CHUNK_VALUES = 2**20  # sums that are turned into answers at a time: 8 MiB
-BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path: 16 MiB of float64
+BLOCK_VALUES = 2**21  # kernel values held at a time by the NumPy path, and copies of data: 16 MiB of float64
 FLOAT32_ERROR = 4e-6  # float32 is accurate enough if kernel values are off by at most this …
 FLOAT32_TOLERANCE = 0.01  # … and the bound on rounding errors is below this share of a typical score
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)  # in native byte order
@@ -89,8 +89,17 @@ class Evaluator:
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64'. Got {precision!r}.")
         if self._used is not None:
             X = _narrowed(X, self._used, self.kernel, first_row)
-        if self._read is not None:
-            X = X[self._read] if X.ndim == 1 else X[:, self._read]
+        if self._read is None:
+            return self._scores(X, n_jobs, precision, first_row)
+        if len(shape) == 1 or is_sparse(X):
+            return self._scores(X[..., self._read], n_jobs, precision, first_row)
+        step = max(1, BLOCK_VALUES // len(self._read))  # the columns that are read are copied block by block
+        blocks = range(0, max(1, shape[0]), step)
+        parts = (X[a : a + step].take(self._read, axis=1) for a in blocks)
+        scores = [self._scores(part, n_jobs, precision, first_row + a) for a, part in zip(blocks, parts, strict=True)]
+        return scores[0] if len(scores) == 1 else np.concatenate(scores)
+
+    def _scores(self, X: Matrix, n_jobs: int | None, precision: Precision, first_row: int) -> FloatArray:
         if _core.available:
             return self._native_scores(X, n_jobs, precision, first_row)
         return self._numpy_scores(X if X.ndim == 2 else X[None], first_row)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
@@ -149,6 +148,8 @@ def _weights(coef: FloatArray, points: Any) -> Any:
     """One weight vector per score, (s, p), as CSR if the points are; memory goes by the columns that have values."""
     if not is_sparse(points):
         return coef.T @ points
+    from scipy import sparse
+
     columns, places = np.unique(points.indices, return_inverse=True)
     values = sparse.csr_array((points.data, places, points.indptr), shape=(len(coef), len(columns)))
     weights = sparse.csr_array(coef.T @ values)
@@ -196,15 +197,23 @@ def coefficients(head: Head) -> FloatArray:
 
 def _points(form: Form, dtype: np.dtype[Any]) -> list[Table]:
     """The tables of the points: all entries, or nonzero entries with columns and row starts, whichever is smaller."""
-    stored = sparse.csr_array(form.points)
+    values, columns, starts = _entries(form.points)
     entries = [
-        Table("points", stored.data if stored.nnz else np.zeros(1), dtype),
-        _indices("columns", stored.indices if stored.nnz else [0], form.n_coordinates - 1),
-        _indices("starts", stored.indptr),
+        Table("points", values if len(values) else np.zeros(1), dtype),
+        _indices("columns", columns if len(values) else [0], form.n_coordinates - 1),
+        _indices("starts", starts),
     ]
     if sum(table.n_bytes for table in entries) < form.n_points * form.n_coordinates * dtype.itemsize:
         return entries
     return [Table("points", dense(form.points).ravel(), dtype)]
+
+
+def _entries(points: Any) -> tuple[FloatArray, NDArray[Any], NDArray[Any]]:
+    """The values of dense or CSR points that are not zero, their columns, and where each row starts."""
+    if is_sparse(points):
+        return points.data, points.indices, points.indptr
+    rows, columns = np.nonzero(points)
+    return points[rows, columns], columns, np.searchsorted(rows, np.arange(len(points) + 1))
 
 
 def _of_head(form: Form, offset: np.dtype[Any]) -> list[Table]:

@@ -14,11 +14,12 @@ import test_c
 import test_scikit_learn
 from c_programs import STRICT, self_test
 from machines import Case, check_labels, check_scores, learned_cases, tolerance
+from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from oracles import libsvm_tools
-from slimsvm import UnsupportedExportError, _core, export, to_sklearn
+from slimsvm import UnsupportedExportError, _core, evaluation, export, to_sklearn
 from slimsvm.answers import Classes, Value
 from slimsvm.estimator import load, save, wrap
 from slimsvm.formats.c import files
@@ -146,6 +147,19 @@ def test_python_and_onnx_never_read_a_dead_feature(scale: Any) -> None:
     holes[3, 1] = X[3, 1]
     for name, values in test_onnx_parity.run(one, X, "float64").items():
         np.testing.assert_array_equal(test_onnx_parity.run(one, holes, "float64")[name], values)
+
+
+@both_maps
+def test_data_are_read_in_blocks_that_number_their_rows(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, X = machine(scale), np.random.default_rng(2).normal(size=(20, 6))
+    whole, sparse_rows = one.scores(X), one.scores(sparse.csr_array(X))
+    monkeypatch.setattr(evaluation, "BLOCK_VALUES", 9)
+    for again in (one.scores(X), sparse_rows):
+        np.testing.assert_allclose(again, whole, rtol=1e-12, atol=1e-12)
+    assert one.scores(X[:0]).shape == (0, 1)
+    X[13, 1] = np.nan
+    with pytest.raises(ValueError, match="first in row 13"):
+        one.scores(X)
 
 
 @needs_compiler
