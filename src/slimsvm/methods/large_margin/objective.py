@@ -28,6 +28,7 @@ from slimsvm.optim.margin_problem import Features, Loss, MarginProblem, MarginSo
 from slimsvm.optim.result import Status
 
 KEPT_VALUES = 2**24  # kernel values, at most, that are stored during a solution: 128 MiB, and as many slopes
+FEW_VALUES = 2**16  # slopes up to which those of samples without an α are computed too
 WELL_CONDITIONED = 1e-9  # smallest to largest eigenvalue of K_z, above which kernel values serve as features
 SINGULAR = 1e-12  # of the largest eigenvalue of K_z: directions below are left out
 LOOSE = 1e-6  # of the objective: a larger duality gap of coefficients that should be exact is worth a warning
@@ -128,7 +129,7 @@ class MarginObjective:
         if self._last is None or self.loss == "hinge":
             return None
         found, beta = self._last
-        w = np.asarray(np.linalg.lstsq(T, beta, rcond=None)[0], dtype=np.float64)
+        w = (T.T @ beta) / np.sum(T**2, axis=0)[:, None]  # least squares: the columns of T are orthogonal
         return MarginSolution(w, found.b, found.alpha, found.value, found.gap, 0, found.status)
 
     def _toward_data(self, Z: FloatArray, beta: FloatArray, found: MarginSolution, slopes: Any) -> FloatArray:
@@ -137,6 +138,9 @@ class MarginObjective:
         A = sum_copies(self.problem.sign * found.alpha, points.n_points)
         total = np.zeros_like(Z)
         for rows in [slice(0, points.n_points)] if slopes is not None else points.blocks(len(Z)):
+            if slopes is not None and slopes.size <= FEW_VALUES:  # so few that choosing takes longer than computing
+                total += points.kernel.pull(Z, points.X, slopes * (beta @ A.T))
+                continue
             used = np.flatnonzero(np.abs(A[rows]).max(axis=1) > 1e-10 * np.abs(A[rows]).max(initial=1e-300))
             chosen = used + rows.start
             slope = slopes[:, used] if slopes is not None else points.compare(Z, chosen)[1]
