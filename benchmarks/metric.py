@@ -2,10 +2,10 @@
 
 There are three kinds of cases. At a number of vectors: the learned metric, and the fixed one with as many vectors as
 cost the same multiply-adds; C, the metric (scales, or a projection to a third of the dimensions) and the fixed γ are
-chosen by three folds of the training rows. At a
-number of bytes: digits in the compiled int8 export, beside models whose every number counts as one byte; their sizes
-were chosen on held-out training rows. And several sizes on one set, for the picture in docs/learned-metric.md. Rows go
-to metric.csv as they are made, so that an interrupted run resumes; tables go to metric.txt.
+chosen by three folds of the training rows. At a number of bytes: digits in the compiled int8 export, beside models
+whose every number counts as one byte; their sizes were chosen on held-out training rows. And several sizes on one set,
+for the picture in docs/learned-metric.md. Rows go to metric.csv as they are made, so that an interrupted run resumes;
+tables go to metric.txt.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@
 #include "agreement.h"
 #include "hull.h"
 #include "machine.h"
+#include "margin.h"
 #include "svmlight.h"
 
 namespace nb = nanobind;
@@ -305,6 +306,35 @@ nb::tuple read_svmlight(const nb::bytes& text, Index first, Index widest, const 
     return nb::make_tuple(found.rows, found.entries, found.width, found.good);
 }
 
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Row = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using NewTable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using NewRow = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Index solve_margin(const Table& phi, const Table& sign, const Table& offset, const Table& cost, const Row& ridge,
+                   const Row& tilt, const Row& least, const NewTable& w, const NewRow& b, const NewTable& f,
+                   const NewTable& alpha, const NewTable& s, const NewTable& t, const NewRow& value, const NewRow& gap,
+                   bool squared, double tolerance, Index most) {
+    const std::size_t n = phi.shape(0), r = phi.shape(1), all = sign.shape(0), q = sign.shape(1);
+    require(n > 0 && all > 0 && all % n == 0, "sign must have a number of copies of the rows of phi.");
+    for (const auto* each : {&offset, &cost})
+        require(each->shape(0) == all && each->shape(1) == q, "offset and cost must have the shape of sign.");
+    for (const auto* each : {&f, &alpha, &s, &t})
+        require(each->shape(0) == all && each->shape(1) == q, "f, alpha, s and t must have the shape of sign.");
+    require(w.shape(0) == r && w.shape(1) == q, "w must be (features, outputs).");
+    for (const auto* each : {&ridge, &tilt, &least})
+        require(each->shape(0) == q, "ridge, tilt and least must have a number for each output.");
+    for (const auto* each : {&b, &value, &gap})
+        require(each->shape(0) == q, "b, value and gap must have a number for each output.");
+    const slim::MarginProblem problem{phi.data(), static_cast<Index>(n), static_cast<Index>(r),
+                                      static_cast<Index>(all / n), static_cast<Index>(q), sign.data(), offset.data(),
+                                      cost.data(), ridge.data(), tilt.data(), least.data()};
+    const slim::MarginState state{w.data(), b.data(), f.data(), alpha.data(), s.data(), t.data(), value.data(),
+                                  gap.data()};
+    const nb::gil_scoped_release release;
+    return slim::solve_margin(problem, squared, tolerance, most, state);
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -315,6 +345,7 @@ NB_MODULE(_native, m) {
     m.def("agreement", &agreement, "a"_a, "b"_a, "weights"_a.none(), "counts"_a, "threads"_a);
     m.def("read_svmlight", &read_svmlight, "text"_a, "first"_a, "widest"_a, "labels"_a, "starts"_a, "indices"_a,
           "values"_a);
+    m.def("solve_margin", &solve_margin);
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<const std::string&, bool, bool, Index, Index, std::optional<Doubles>, std::optional<Doubles>,
                       std::optional<Indices>, std::optional<Indices>, const Doubles&, double, double,

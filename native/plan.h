@@ -109,6 +109,30 @@ struct Move {
 using Agreement = void (*)(const float* a, Index rows, const float* b, Index columns, Index n, const float* weights,
                            double* counts, Index stride);
 
+// One output of a problem of optim/margin.py (see margin.h), and where its search stands: x holds w, b and zeros.
+struct MarginOutput {
+    const double* rows;  // [n][width]: features, a one whose weight is b, and zeros
+    Index n, features, copies, width;
+    const double *sign, *offset, *cost;  // [copies * n]
+    double ridge, tilt, least;
+    double *x, *f, *alpha, *s, *t;  // x [width], the others [copies * n]
+    double* room;
+    double value, gap;
+    Index n_iter;
+};
+
+// The numbers in the room of an output: two systems, three vectors like x, and ten like alpha.
+constexpr Index margin_room(Index features, Index width, Index all) {
+    return 2 * (features + 1) * width + 3 * width + 10 * all;
+}
+
+// Searches until the gap is small; false if it did not get there within so many iterations.
+using MarginSolver = bool (*)(MarginOutput&, double tolerance, Index most);
+
+constexpr double kSmallest = 1e-14;                         // SMALLEST of optim/linear.py
+constexpr double kBackOff = 0.995;                          // BACK_OFF of optim/margin.py
+constexpr double kTiny = 1e-300, kBelow = 1.0 - 0x1p-52;  // TINY and BELOW
+
 struct InstructionSet {
     const char* name;
     Kernels<float> f32;
@@ -116,6 +140,7 @@ struct InstructionSet {
     // Updates the margins D [n], and returns the position of the smallest, the first of equals.
     Index (*move)(const Move&, double* margins, Index n);
     Agreement agreement;
+    MarginSolver hinge, squared_hinge;
 };
 
 extern const InstructionSet baseline;

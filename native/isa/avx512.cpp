@@ -1,8 +1,11 @@
 #include "agreement.h"
+#include "hinge.h"
 #include "hull.h"
 #include "kernels.h"
+#include "squared_hinge.h"
 
 namespace slim {
 extern const InstructionSet avx512;
-const InstructionSet avx512{"avx512", kernels<float>(), kernels<double>(), &move_margins, &agreement};
+const InstructionSet avx512{
+    "avx512", kernels<float>(), kernels<double>(), &move_margins, &agreement, &hinge, &squared_hinge};
 }  // namespace slim

@@ -140,6 +140,27 @@ def agreement(
     return counts
 
 
+def solve_margin(
+    Phi: NDArray[np.float64],
+    problem: tuple[NDArray[np.float64], ...],
+    start: tuple[NDArray[np.float64], ...],
+    squared: bool,
+    tolerance: float,
+    max_iter: int,
+) -> tuple[tuple[NDArray[np.float64], ...], int, bool]:
+    """The compiled loops of `optim.margin`: (w, b, α, value, gap), the number of iterations, and if it converged.
+
+    `problem` is σ, o, u, λ, h and the least objective; `start` is w, b, f, α, s and t, of which the squared hinge reads
+    w and b only.
+    """
+    parts = (np.ascontiguousarray(one, dtype=np.float64) for one in (Phi, *problem))
+    state = [np.array(one, dtype=np.float64, order="C") for one in start]
+    w, b, _, alpha, _, _ = state
+    value, gap = np.empty(len(b)), np.empty(len(b))
+    taken = _native.solve_margin(*parts, *state, value, gap, squared, float(tolerance), int(max_iter))
+    return (w, b, alpha, value, gap), abs(taken), taken > 0
+
+
 def threads(n_jobs: int | None, work: float) -> int:
     """The number of threads for `work` multiplications: one if they are few, else `n_jobs` as joblib defines it.
 

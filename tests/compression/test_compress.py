@@ -68,7 +68,8 @@ def test_a_pipeline_comes_back_as_one() -> None:
     assert all(mine is theirs for mine, theirs in zip(slim[:-1], model[:-1], strict=True))
     assert isinstance(slim[-1], SlimClassifier)
     assert (slim.predict(X) == model.predict(X)).all()
-    folded = compress(model, fuse=True)
+    with pytest.warns(UserWarning, match="'normalizer' is a Normalizer"):
+        folded = compress(model, fuse=True)
     assert [name for name, _ in folded.steps] == ["normalizer", "svc"]
     np.testing.assert_allclose(folded.decision_function(X), model.decision_function(X), atol=1e-9)
 

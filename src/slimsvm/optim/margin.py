@@ -16,21 +16,37 @@ p_i = σ_i f_i − o_i + ξ_i ≥ 0 and their multipliers α_i, and the multipli
 
 Squared hinge: Newton's method on the primal, with the active rows ξ_i > 0. It ends with the exact solution.
 
+On few features, calls into NumPy take most of the time, so the compiled core has the same loops (native/isa/hinge.h and
+squared_hinge.h).
+
 The objective is divided by the mean of u; otherwise nothing converges at C = 1e5. Symbols: N rows, r features.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
+from slimsvm import _core
 from slimsvm.optim.linear import SMALLEST, factor
-from slimsvm.optim.margin_problem import Features, FloatArray, Loss, MarginProblem, MarginSolution, sum_copies
+from slimsvm.optim.margin_problem import (
+    Features,
+    FloatArray,
+    Loss,
+    MarginProblem,
+    MarginSolution,
+    StoredFeatures,
+    sum_copies,
+)
 from slimsvm.optim.result import Status
 
 BACK_OFF = 0.995  # longest step, as a share of the way to the nearest bound
 TINY, BELOW = 1e-300, 1.0 - 2.0**-52  # smallest α, and largest share of its bound
+COMPILED = 64  # features up to which the compiled core iterates; beyond that BLAS is faster
+COMPILED_WORK = 2**25  # N r², the work of an iteration up to which it does: no Ctrl-C ends a call into the core
 NOTHING = 1e-12  # an objective below this counts as zero, in units of the mean cost
 
 
@@ -44,11 +60,14 @@ def solve_margin(
     warm: MarginSolution | None = None,
 ) -> MarginSolution:
     """The optimum of every problem, up to a relative duality gap of `tolerance`; `warm` solves a similar problem."""
-    solver = _InteriorPoint if loss == "hinge" else _PrimalNewton
-    return solver(features, problem, tolerance, warm).solve(max_iter)
+    solver: _Newton = (_InteriorPoint if loss == "hinge" else _PrimalNewton)(features, problem, tolerance, warm)
+    few = 0 < features.n_features <= COMPILED and features.n_rows * features.n_features**2 <= COMPILED_WORK
+    if _core.available and few and isinstance(features, StoredFeatures):
+        return solver.solve_compiled(features.Phi, max_iter)
+    return solver.solve(max_iter)
 
 
-class _Newton:
+class _Newton(ABC):
     """The base of both methods: the scaled problem, passes over the features, and the Newton systems."""
 
     def __init__(
@@ -62,6 +81,23 @@ class _Newton:
         q = problem.sign.shape[1]
         self.w = np.zeros((features.n_features, q)) if warm is None else warm.w.copy()
         self.b = np.zeros(q) if warm is None else warm.b.copy()
+
+    @abstractmethod
+    def solve(self, max_iter: int) -> MarginSolution:
+        """The solution, by NumPy."""
+
+    @abstractmethod
+    def start(self) -> tuple[FloatArray, ...]:
+        """w, b, f, α, s and t, where the search starts; the squared hinge needs only w and b."""
+
+    def solve_compiled(self, Phi: FloatArray, max_iter: int) -> MarginSolution:
+        """The same by the compiled core."""
+        problem = self.problem.sign, self.problem.offset, self.u, self.ridge, self.h, self.least
+        squared = isinstance(self, _PrimalNewton)
+        found, n_iter, converged = _core.solve_margin(Phi, problem, self.start(), squared, self.tolerance, max_iter)
+        (w, b, alpha, value, gap), scale = found, self.scale
+        status = Status.CONVERGED if converged else Status.MAX_ITER
+        return MarginSolution(w, b, alpha * scale, value * scale, gap * scale, n_iter, status)
 
     def times(self, w: FloatArray) -> FloatArray:
         """Φ w for every row of the problem."""
@@ -141,6 +177,9 @@ class _InteriorPoint(_Newton):
         self.w = self.transposed(self.problem.sign * alpha) / self.ridge
         self.b = -np.median(self.times(self.w), axis=0)
         return alpha
+
+    def start(self) -> tuple[FloatArray, ...]:
+        return self.w, self.b, self.f, self.alpha, self.s, self.t
 
     def solve(self, max_iter: int) -> MarginSolution:
         """Iterate until every problem's gap is small."""
@@ -248,6 +287,9 @@ class _InteriorPoint(_Newton):
 
 class _PrimalNewton(_Newton):
     """Newton's method for the squared hinge, ½λ‖w‖² + h b + Σ u ξ², with an exact line search."""
+
+    def start(self) -> tuple[FloatArray, ...]:
+        return self.w, self.b, self.u, self.u, self.u, self.u  # room for α; nothing reads the others
 
     def solve(self, max_iter: int) -> MarginSolution:
         """Iterate until the active rows no longer change."""

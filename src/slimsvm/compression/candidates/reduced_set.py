@@ -37,10 +37,10 @@ class ReducedSet(Candidate):
         reduced = self.reduced(m)
         return reduced.machine, list(reduced.history)
 
-    def reduced(self, m: int) -> ReducedMachine:
-        """The reduced set of m vectors; Ctrl-C keeps its machine alone."""
+    def reduced(self, m: int, most: int = ITERATIONS[1]) -> ReducedMachine:
+        """The reduced set of m vectors after at most `most` iterations; Ctrl-C keeps its machine alone."""
         with keeping_best(inner=lambda found: found.machine):
-            return self._reductions.reduce_to(m, self._iterations(m))
+            return self._reductions.reduce_to(m, min(most, self._iterations(m)))
 
     def _iterations(self, m: int) -> int:
         problem, target = self.problem, self.problem.target

@@ -12,6 +12,7 @@ from slimsvm._record import FloatArray, is_sparse
 from slimsvm.compression import work
 from slimsvm.compression.candidates.base import Candidate, History, Machines
 from slimsvm.compression.candidates.coefficients import losses_for, nearest, refit_work
+from slimsvm.compression.candidates.reduced_set import ReducedSet
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.kernels import Linear
@@ -27,6 +28,7 @@ from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 ITERATIONS = (12, 60)  # of L-BFGS on the margin, at least and at most
+ROUGH = 30  # iterations of the reduced set that vectors start from: after more of them, W ends no lower
 PER_SAMPLE = 2500  # what a step on the margin takes for every sample and output, whatever m
 PER_BATCH = 0.3  # of the products of a mini-batch
 TOLERANCE = 1e-3  # of the margin that an iteration must gain
@@ -53,6 +55,7 @@ class SparseMargin(Candidate):
     def __init__(self, machines: Machines, rng: np.random.Generator) -> None:
         super().__init__(machines, rng)
         self._found: dict[int, FloatArray] = {}
+        self._reduced_sets = ReducedSet(machines, rng.spawn(1)[0])
 
     def make(self, m: int) -> tuple[KernelMachine, History]:
         refit_problem = self.problem.refit_problem
@@ -96,8 +99,8 @@ class SparseMargin(Candidate):
             Z = self._found[max(smaller)]
             yield np.vstack([Z, self._centres(m - len(Z))])
         if n_values < REDUCED_WORK:
-            reduced = self.machines.machine("reduced_set", m)
-            yield np.asarray(dense(refit.to_vectors(reduced.points)), dtype=np.float64)
+            points = self._reduced_sets.reduced(m, ROUGH).machine.points
+            yield np.asarray(dense(refit.to_vectors(points)), dtype=np.float64)
 
     def _centres(self, m: int) -> FloatArray:
         points, costs = self.problem.refit_problem.points, self.problem.refit_problem.costs

@@ -32,6 +32,7 @@ Rows = NDArray[np.intp]
 Visit = Callable[[Rows, FloatArray], None]
 
 KEPT_VALUES = 2**24  # kernel values, at most, that are stored during a solution: 128 MiB, and as many slopes
+FEW_VALUES = 2**16  # slopes up to which those of samples without an α are computed too
 WELL_CONDITIONED = 1e-9  # smallest to largest eigenvalue of K_z, above which kernel values serve as features
 SINGULAR = 1e-12  # of the largest eigenvalue of K_z: directions below are left out
 LOOSE = 1e-6  # of the objective: a larger duality gap of coefficients that should be exact is worth a warning
@@ -143,7 +144,7 @@ class MarginObjective:
         if self._last is None or self.loss == "hinge":
             return None
         found, beta = self._last
-        w = np.asarray(np.linalg.lstsq(T, beta, rcond=None)[0], dtype=np.float64)
+        w = (T.T @ beta) / np.sum(T**2, axis=0)[:, None]  # least squares: the columns of T are orthogonal
         return MarginSolution(w, found.b, found.alpha, found.value, found.gap, 0, found.status)
 
     def _weights(
@@ -151,6 +152,9 @@ class MarginObjective:
     ) -> Iterator[tuple[Rows, FloatArray]]:
         """Blocks of rows, and the weights S (m, rows) of these; `kept` has the k′ if they are stored."""
         A = sum_copies(self.problem.sign * found.alpha, points.n_points)
+        if kept is not None and kept.size <= FEW_VALUES:  # so few that choosing takes longer than computing
+            yield np.arange(points.n_points), kept * (beta @ A.T)
+            return
         for rows in [slice(0, points.n_points)] if kept is not None else points.blocks(len(Z)):
             used = np.flatnonzero(np.abs(A[rows]).max(axis=1) > 1e-10 * np.abs(A[rows]).max(initial=1e-300))
             chosen = used + rows.start
