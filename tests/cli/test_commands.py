@@ -469,7 +469,7 @@ MISTAKES = {
     ),
     "predict text.csv moons.slim": (3, "text.csv, line 3: 'x' in column 'b' is not a number."),
     "predict iris.csv iris.slim absent/out": (6, "cannot write absent/out: no such file or directory."),
-    "predict iris.csv iris.slim --proba": (4, "iris.slim has no probabilities: it was trained without them."),
+    "predict iris.csv iris.slim --proba": (4, "trained without them. slimsvm compress --calibrate sigmoid adds them."),
     "predict iris.csv iris.slim --target nothing": (3, "iris.csv has no column 'nothing'. It has 'sepal_length', "),
     "predict iris.csv iris.slim --target petal_width": (3, "--target of iris.csv is 'petal_width', a feature"),
     "predict iris.csv": (2, "Missing argument 'MODEL'. See slimsvm predict --help."),
