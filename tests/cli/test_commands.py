@@ -341,6 +341,11 @@ def test_inspect(command: Command, iris_files: Any) -> None:
     m, d, k = facts["n_vectors"], 4, 3
     assert (facts["n_dimensions"], facts["multiply_adds"]) == (d, m * d + m * (k - 1))
     assert f"{facts['multiply_adds']:,} multiply-adds" in ended.out
+    assert "as a .slim file" not in ended.out
+    assert "report and history" not in ended.out  # it was not compressed
+    assert command("compress", "iris.slim", "small.slim", "--n-vectors", "5").code == 0
+    small = command("inspect", "small.slim").out
+    assert " are the report and history of its compression)" in small
 
 
 def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files: Any, tmp_path: Path) -> None:
