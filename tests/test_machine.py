@@ -69,7 +69,7 @@ def test_it_knows_its_sizes() -> None:
 def test_only_classes_have_classes_and_only_the_calibrated_probabilities() -> None:
     with pytest.raises(AttributeError, match=r"^A machine whose answer is a value has no classes.$"):
         _ = machine(answer=Value()).classes
-    with pytest.raises(AttributeError, match=r"^This machine has no probabilities, because it has no calibration.$"):
+    with pytest.raises(AttributeError, match=r"^This machine has no probabilities, .* and calibrate='sigmoid'\.$"):
         machine().predict_proba(POINTS)
 
 

@@ -25,6 +25,7 @@ from slimsvm import storage
 from slimsvm._record import Record
 from slimsvm.answers import ANSWERS, Classes, Value
 from slimsvm.calibration import CALIBRATIONS
+from slimsvm.exceptions import FormatError
 from slimsvm.heads import HEADS, LinearHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Rbf
@@ -253,8 +254,26 @@ def test_what_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         storage.write(with_labels(np.array([1, 2], dtype=object)), tmp_path / "m.slim")
     assert storage.read(tmp_path / "m.slim") == MACHINES["rbf"]
-    with pytest.raises(FileNotFoundError):
-        storage.write(MACHINES["rbf"], tmp_path / "no folder" / "m.slim")
+
+
+def test_errors_name_the_file_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = str(tmp_path / "no folder" / "m.slim")
+    with pytest.raises(FileNotFoundError) as error:
+        storage.write(MACHINES["rbf"], absent)
+    assert (error.value.filename, error.value.filename2) == (absent, None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as error:
+        storage.write(MACHINES["rbf"], "folder")
+    assert (error.value.filename, error.value.filename2) == ("folder", None)
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("start", ["svm_type c_svc\n", "kernel_type linear\nsvm_type c_svc\n"])
+def test_a_libsvm_model_is_told_from_a_damaged_file(start: str, tmp_path: Path) -> None:
+    (tmp_path / "m.model").write_text(start)
+    with pytest.raises(FormatError, match=r"this is a LIBSVM model\. Read it with slimsvm\.read_libsvm\.$"):
+        storage.read(tmp_path / "m.model")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes and links are POSIX's")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -16,39 +17,57 @@ from typing import BinaryIO
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write in pieces, which replaces the one at `path` at the end; if writing fails, that one stays.
 
-    A pipe or a device cannot be replaced, so it is written directly.
+    A pipe or a device cannot be replaced, so it is written directly. Errors name `path`, and no file beside it.
     """
     target = Path(path).resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if target.exists() and not target.is_file():
         with target.open("wb") as device:
             yield device
         return
     nameless = _nameless(target.parent)
     if nameless is None:
-        with _named(target) as file:
+        with _named(target, path) as file:
             yield file
         return
     with nameless as file:
         yield file
-        file.flush()
-        if target.exists():
-            os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-        os.fsync(file.fileno())
-        _give_name(file, target)
+        with _errors_name(path):
+            file.flush()
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            os.fsync(file.fileno())
+            _give_name(file, target)
 
 
 @contextmanager
-def _named(target: Path) -> Iterator[BinaryIO]:
-    """A file beside the target, which replaces it at the end."""
-    beside = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.tmp")
+def _errors_name(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make errors of the system name the file that was asked for, and not the one that is written beside it."""
     try:
-        with beside.open("xb") as file:
+        yield
+    except OSError as error:
+        if error.errno is None:  # not of the system
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def _named(target: Path, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file beside the target, which replaces it at the end; `path` is the target as it was asked for."""
+    beside = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.tmp")
+    with _errors_name(path):
+        file = beside.open("xb")
+    try:
+        with file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
+            with _errors_name(path):
+                file.flush()
+                os.fsync(file.fileno())
+        with _errors_name(path):
+            if target.exists():
+                shutil.copymode(target, beside)
+            beside.replace(target)
     except BaseException:
         with suppress(OSError):
             beside.unlink()

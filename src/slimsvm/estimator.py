@@ -30,7 +30,7 @@ from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.evaluation import FLOAT32, FLOAT64, Precision
 from slimsvm.html_summary import html_summary
 from slimsvm.importers import read_libsvm_machine
-from slimsvm.machine import KernelMachine
+from slimsvm.machine import NO_PROBABILITIES, KernelMachine
 from slimsvm.sparse_parts import check_sparse
 
 E = TypeVar("E", bound="MachineEstimator")
@@ -125,7 +125,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
 
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.machine_.calibration is None:
-        raise AttributeError("This machine has no probabilities, because it has no calibration.")
+        raise AttributeError(NO_PROBABILITIES)
     return True
 
 

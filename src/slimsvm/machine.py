@@ -27,6 +27,10 @@ from slimsvm.kernels.geometry import Matrix
 from slimsvm.tables import narrowed
 
 WIDEST = 2**31 - 1  # most features: indices have 32 bits
+NO_PROBABILITIES = (
+    "This machine has no probabilities, because it has no calibration. Compress the model with labelled data and "
+    "calibrate='sigmoid'."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +209,7 @@ class KernelMachine(Record):
     def predict_proba(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """Probabilities (n, k), one column per class; for one sample (d,), (k,)."""
         if self.calibration is None:
-            raise AttributeError("This machine has no probabilities, because it has no calibration.")
+            raise AttributeError(NO_PROBABILITIES)
         probabilities = self._in_chunks(self._probabilities, X, n_jobs, precision)
         return probabilities[0] if _is_one(X) else probabilities
 

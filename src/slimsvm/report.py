@@ -7,6 +7,11 @@ from typing import Any
 
 from slimsvm._words import plural
 
+DIFFERENCES = {
+    "labels": "Predictions that differ from the original model",
+    "values": "Squared difference from the original model's predictions, as a share of their variance",
+}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -32,7 +37,10 @@ class Report:
     bound : float or None
         With `confidence`, the upper confidence bound of the loss.
     disagreement, disagreement_error : float or None
-        The share of predictions that differ from the parent's, and its standard error.
+        The share of predictions that differ from the parent's, and its standard error. For a regression, the squared
+        difference of the predictions as a share of the variance of the parent's.
+    disagreement_of : {"labels", "values"}
+        What the disagreement compares: "values" for a regression.
     paired : float or None
         The paired difference alone.
     held_out : str
@@ -65,6 +73,7 @@ class Report:
     n_bytes: int | None = None
     latency_us: float | None = None
     scoring_from: str = ""
+    disagreement_of: str = "labels"
 
     @property
     def compression(self) -> float:
@@ -76,15 +85,13 @@ class Report:
         return asdict(self)
 
     def __str__(self) -> str:
-        fewer = f" ({self.compression:.1f} times fewer)" if self.n_vectors < self.parent_vectors else ""
-        lines = [f"{self.n_vectors} of {plural(self.parent_vectors, 'support vector')}{fewer}, by {self.method}."]
+        lines = [self._size()]
         if self.estimate is not None:
             source = f", the scoring of the {self.scoring_from}," if self.scoring_from else ""
             lines.append(f"Loss of {self.scoring}{source} on held-out samples: {self._loss()}.")
         if self.disagreement is not None:
             lines.append(
-                f"Predictions that differ from the original model: "
-                f"{self.disagreement:.2%} ± {self.disagreement_error or 0.0:.2%}."
+                f"{DIFFERENCES[self.disagreement_of]}: {self.disagreement:z.2%} ± {self.disagreement_error or 0.0:.2%}."
             )
         if self.estimate is not None or self.disagreement is not None:
             was = "was" if len(self.tried) == 1 else "were"
@@ -92,6 +99,14 @@ class Report:
         lines += self._costs()
         lines.append(f"Why {self.method}: {self.reason}.")
         return "\n".join(lines)
+
+    def _size(self) -> str:
+        parent = plural(self.parent_vectors, "support vector")
+        if self.n_vectors < self.parent_vectors:
+            return f"{self.n_vectors} of {parent} ({self.compression:.1f} times fewer), by {self.method}."
+        if self.n_vectors == self.parent_vectors:
+            return f"{plural(self.n_vectors, 'vector')}, as many as the original model has, by {self.method}."
+        return f"{plural(self.n_vectors, 'vector')} instead of {parent}, by {self.method}."
 
     def _costs(self) -> list[str]:
         counts = [
@@ -107,8 +122,8 @@ class Report:
         limit = self.promise.get("max_loss")
         allowed = "" if limit is None else f" (limit {limit:g})"
         confidence = self.promise.get("confidence")
-        bound = "" if self.bound is None else f", at most {self.bound:.4f} with confidence {confidence:g}"
-        return f"{self.estimate:.4f} ± {self.standard_error or 0.0:.4f}{allowed}{bound}"
+        bound = "" if self.bound is None else f", at most {self.bound:z.4f} with confidence {confidence:g}"
+        return f"{self.estimate:z.4f} ± {self.standard_error or 0.0:.4f}{allowed}{bound}"
 
 
 def report_of(content: Any) -> Report:
@@ -117,7 +132,7 @@ def report_of(content: Any) -> Report:
     if not isinstance(content, dict) or not content.keys() <= known:
         raise ValueError("the report has unknown entries.")
     numbers = ("n_vectors", "parent_vectors")
-    texts, words = ("method", "reason"), ("scoring", "scoring_from", "held_out")
+    texts, words = ("method", "reason"), ("scoring", "scoring_from", "held_out", "disagreement_of")
     right = all(type(content.get(name)) is int for name in numbers) and all(
         type(content.get(name)) is str for name in texts
     )
@@ -129,4 +144,6 @@ def report_of(content: Any) -> Report:
     for name in words:
         if type(content.get(name, "")) is not str:
             raise ValueError(f"{name} of the report must be text.")
+    if content.get("disagreement_of", "labels") not in DIFFERENCES:
+        raise ValueError(f"disagreement_of of the report must be one of {', '.join(DIFFERENCES)}.")
     return Report(**content)

@@ -44,6 +44,7 @@ NAMES: dict[type[Any], str] = {cls: name for family in FAMILIES.values() for nam
 Labels = NDArray[Any]
 LAST_CODE_POINT = 0x10FFFF
 LONGEST_LABEL = 2**20  # characters
+LIBSVM_STARTS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv")
 CLOCK = ("latency_us", "seconds")  # measured times: they differ between runs and are not saved
 
 
@@ -152,6 +153,10 @@ def read_with_notes(path: str | os.PathLike[str]) -> tuple[KernelMachine, Notes]
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(_container.CHECKSUM.stop)
+        if start.lstrip().startswith(LIBSVM_STARTS):
+            raise FormatError(
+                f"Cannot load {os.fspath(path)!r}: this is a LIBSVM model. Read it with slimsvm.read_libsvm."
+            )
         try:
             # Check the first bytes before reading a file that may have gigabytes.
             _container.check_start(start, size)

@@ -341,6 +341,11 @@ def test_inspect(command: Command, iris_files: Any) -> None:
     m, d, k = facts["n_vectors"], 4, 3
     assert (facts["n_dimensions"], facts["multiply_adds"]) == (d, m * d + m * (k - 1))
     assert f"{facts['multiply_adds']:,} multiply-adds" in ended.out
+    assert "as a .slim file" not in ended.out
+    assert "report and history" not in ended.out  # it was not compressed
+    assert command("compress", "iris.slim", "small.slim", "--n-vectors", "5").code == 0
+    small = command("inspect", "small.slim").out
+    assert " are the report and history of its compression)" in small
 
 
 def test_labels_unseen_in_training_count_as_wrong(command: Command, moons_files: Any, tmp_path: Path) -> None:
@@ -469,7 +474,7 @@ MISTAKES = {
     ),
     "predict text.csv moons.slim": (3, "text.csv, line 3: 'x' in column 'b' is not a number."),
     "predict iris.csv iris.slim absent/out": (6, "cannot write absent/out: no such file or directory."),
-    "predict iris.csv iris.slim --proba": (4, "iris.slim has no probabilities: it was trained without them."),
+    "predict iris.csv iris.slim --proba": (4, "trained without them. slimsvm compress --calibrate sigmoid adds them."),
     "predict iris.csv iris.slim --target nothing": (3, "iris.csv has no column 'nothing'. It has 'sepal_length', "),
     "predict iris.csv iris.slim --target petal_width": (3, "--target of iris.csv is 'petal_width', a feature"),
     "predict iris.csv": (2, "Missing argument 'MODEL'. See slimsvm predict --help."),

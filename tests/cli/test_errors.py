@@ -28,6 +28,7 @@ def files(moons_files: Any, tmp_path: Path) -> Any:
     X, y, slim = moons_files
     slimsvm.export(slim, "libsvm", tmp_path / "moons.model")
     (tmp_path / "svc.pkl").write_bytes(pickle.dumps(SVC(gamma=1.0).fit(X, y)))
+    (tmp_path / "cut.pkl").write_bytes(b"")
     table(tmp_path / "rows.csv", X)
     value = slimsvm.compress(SVR().fit(X, y))
     slimsvm.export(value, "libsvm", tmp_path / "value.model")
@@ -163,6 +164,7 @@ def test_flags_are_checked_in_their_own_words(command: Command, files: Any, tmp_
         ("train moons.txt m.slim --C 1 -O C=2", 2, "-O C and --C set the same option. Give one of them."),
         ("train moons.txt m.slim --method svc -O tol=-1", 2, "-O tol must be a float in the range"),
         ("predict moons.txt svc.pkl", 4, "add --trust"),
+        ("compress cut.pkl m.slim --trust", 4, "cannot unpickle cut.pkl: the file is cut short, or is not a pickle.\n"),
         ("evaluate moons.txt moons.slim --against value.model", 4, "value.model is a regression model, so their"),
         ("compress moons.model m.slim --n-vectors 3 --data wide.txt", 3, "Set --n-features to the number of features"),
         ("compress moons.slim m.slim --n-vectors 3 --data wide.txt", 3, "the model takes 2 features.\n"),

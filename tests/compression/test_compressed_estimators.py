@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -21,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
 from slimsvm import CompressedClassifier, CompressedOutlierDetector, CompressedRegressor
-from slimsvm.exceptions import Interrupted, PromiseError
+from slimsvm.exceptions import Interrupted, PromiseError, UnsupportedModelError
 from slimsvm.methods import ReducedSet
 
 X, Y = make_moons(240, noise=0.25, random_state=0)
@@ -240,3 +241,17 @@ def test_saving(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"has steps before the machine: 'standardscaler'\. Pass fuse=True"):
         slim.set_params(fuse=False).fit(X, Y).save(tmp_path / "other.slim")
     assert not (tmp_path / "other.slim").exists()
+
+
+@pytest.mark.parametrize("wrap", [lambda forest: forest, lambda forest: make_pipeline(StandardScaler(), forest)])
+def test_other_estimators_are_refused_by_the_name_of_the_parameter(wrap: Any) -> None:
+    with pytest.raises(
+        UnsupportedModelError, match=r"^estimator of CompressedClassifier must be SVC, .* Got RandomForestClassifier\.$"
+    ):
+        CompressedClassifier(wrap(RandomForestClassifier())).fit(X, Y)
+
+
+def test_a_pipeline_is_not_saved_and_the_error_has_advice(tmp_path: Path) -> None:
+    slim = slimsvm.compress(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
+    with pytest.raises(TypeError, match=r"It has steps before the machine: 'standardscaler'\. Pass fuse=True"):
+        slim.save(tmp_path / "m.slim")

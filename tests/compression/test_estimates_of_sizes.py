@@ -29,7 +29,7 @@ def test_costs_alone(asked: dict[str, Any]) -> None:
     made = compress(SVM, X, Y, **asked, **SELECTED)
     for small in made if isinstance(made, list) else [made]:
         report = small.report_
-        assert report.held_out == "5 folds of 150 samples"
+        assert report.held_out == "5 cross-validation folds over 150 samples"
         assert -0.1 < report.estimate < 0.2
         assert report.standard_error > 0
         assert "Loss of accuracy on held-out samples: " in str(report)
@@ -63,7 +63,7 @@ def test_the_machines_that_chose_c_are_used_again(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(CandidateCache, "plain", counted)
     small = compress(SVM, X[:60], Y[:60], n_vectors=4, calibrate="sigmoid", random_state=0)
     assert small.predict_proba(X).shape == (150, 2)
-    assert small.report_.held_out == "20 folds of 60 samples"
+    assert small.report_.held_out == "20 cross-validation folds over 60 samples"
     assert made.count((small.report_.method, 4)) == 1 + 20  # of all samples, of the folds
 
 

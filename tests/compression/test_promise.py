@@ -41,7 +41,7 @@ def test_folds() -> None:
     assert 0 < report.standard_error < 0.1
     lost = PARENT.score(X_TEST, Y_TEST) - small.score(X_TEST, Y_TEST)
     assert abs(lost - report.estimate) < 3 * report.standard_error
-    assert "10 folds of 300 samples" in report.held_out  # on few samples, five of them twice
+    assert "10 cross-validation folds over 300 samples" in report.held_out  # on few samples, five of them twice
     assert {row["method"] for row in report.tried} >= {"sparse_margin", "reduced_set"}
     assert f"by {report.method}" in str(report)
     assert report.as_dict()["promise"] == {"max_loss": 0.01}
@@ -67,7 +67,7 @@ def test_a_sample_judged_more_often_is_known_better() -> None:
     once = compress(PARENT, X, Y, cv=5, **options).report_
     splitter = RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=0)
     often = compress(PARENT, X, Y, cv=splitter, **options).report_
-    assert often.held_out == "40 folds of 300 samples"
+    assert often.held_out == "40 cross-validation folds over 300 samples"
     assert 0.7 < often.standard_error / once.standard_error < 1.0
 
 
@@ -78,7 +78,7 @@ def test_folds_may_be_lists_and_masks() -> None:
     options: dict[str, Any] = {"n_vectors": 4, "method": "selection", "random_state": 0}
     weights = np.where(np.arange(300) % 7 == 0, 0.0, 1.0)
     one, other = (compress(PARENT, X, Y, cv=cv, sample_weight=weights, **options).report_ for cv in (masks, lists))
-    assert one.held_out == "3 folds of 257 samples"
+    assert one.held_out == "3 cross-validation folds over 257 samples"
     assert (one.estimate, one.standard_error) == (other.estimate, other.standard_error)
 
 
@@ -87,7 +87,7 @@ def test_few_samples_are_held_out_several_times() -> None:
         report = compress(
             PARENT, X[:n], Y[:n], max_loss=0.05, groups=groups, method="selection", random_state=0
         ).report_
-        assert report.held_out == f"{folds} folds of {n} samples"
+        assert report.held_out == f"{folds} cross-validation folds over {n} samples"
 
 
 def test_real_data(shared_data: Any) -> None:
@@ -185,7 +185,7 @@ def test_pipelines_groups_and_weights() -> None:
     assert isinstance(small, Pipeline)
     assert small.report_ is small[-1].report_
     assert small.score(features, labels) > model.score(features, labels) - 0.03
-    assert small.report_.held_out == f"3 folds of {int(weights.sum())} samples"
+    assert small.report_.held_out == f"3 cross-validation folds over {int(weights.sum())} samples"
     folded = compress(model, features, labels, method="reduced_set+refit", fuse=True, **told)
     assert folded.n_vectors_ == small[-1].n_vectors_
 
@@ -219,7 +219,8 @@ def test_data_that_cannot_show_a_promise() -> None:
     selected = {"method": "selection", "random_state": 0}
     with pytest.warns(
         UncertainPromiseWarning,
-        match=r"cannot show that max_loss=0.01 of compress is kept: on 2 folds of 300 samples, the standard error of "
+        match=r"cannot show that max_loss=0.01 of compress is kept: on 2 cross-validation folds over 300 samples, "
+        r"the standard error of "
         r"the loss is 0.0\d+. Pass more samples or a larger max_loss, or confidence=0.95",
     ):
         small = compress(PARENT, X, Y, max_loss=0.01, cv=2, **selected)

@@ -194,7 +194,7 @@ def _unmet(error: PromiseError, advice: str) -> str:
     facts += [f"{report.n_bytes:,} bytes"] if "max_bytes" in report.promise else []
     facts += [f"{report.latency_us:.3g} µs per prediction"] if report.latency_us is not None else []
     if "max_loss" in report.promise and report.estimate is not None:
-        facts.append(f"a loss of {report.estimate:.4f} ± {report.standard_error:.4f}")
+        facts.append(f"a loss of {report.estimate:z.4f} ± {report.standard_error:.4f}")
     if "max_disagreement" in report.promise and report.disagreement is not None:
         facts.append(f"a disagreement of {report.disagreement:.4f} ± {report.disagreement_error:.4f}")
     return f"no model meets {limits}. The nearest one has {output.listed(facts)}. {advice}"

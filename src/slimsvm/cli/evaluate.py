@@ -148,7 +148,7 @@ def _show(result: dict[str, Any], against: str | None) -> None:
     if "mean_squared_error" in result:
         lines["mean squared error"] = f"{result['mean_squared_error']:.6g}"
         lines["mean absolute error"] = f"{result['mean_absolute_error']:.6g}, at most {result['largest_error']:.6g}"
-        lines["R²"] = f"{result['r2']:.4f}"
+        lines["R²"] = f"{result['r2']:z.4f}"
     if "inliers" in result:
         lines["inliers"] = f"{result['inliers']:.2%}"
     if "agreement" in result:

@@ -106,6 +106,6 @@ def show_score(facts: dict[str, Any]) -> None:
     """Print the score in words."""
     where = f"{facts['cv']}-fold cross-validation" if facts["validation"] is None else facts["validation"]
     value, error, name = facts["score"], facts["standard_error"], facts["scoring"]
-    shown = f"{value:.2%} ± {error:.2%}" if name == "accuracy" else f"{value:.4f} ± {error:.4f}"
+    shown = f"{value:.2%} ± {error:.2%}" if name == "accuracy" else f"{value:z.4f} ± {error:.4f}"
     named = "R²" if name == "r2" else name
     output.show(f"Its {named} {'in' if facts['validation'] is None else 'on'} {where} is {shown} (standard error).")

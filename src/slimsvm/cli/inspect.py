@@ -102,7 +102,7 @@ def _words(facts: dict[str, Any]) -> dict[str, str]:
     sparse = ", sparse" if facts["sparse_vectors"] else ""
     used = facts["n_features_used"]
     lines = {
-        "file": f"{facts['file']} ({KINDS[facts['kind']]}, {output.sized(facts['file_bytes'])})",
+        "file": f"{facts['file']} ({KINDS[facts['kind']]}, {output.sized(facts['file_bytes'])}{_notes(facts)})",
         "task": facts["task"],
         "classes": classes and f"{len(classes)}: {_some(classes)}",
         "kernel": facts["kernel"] + widths,
@@ -116,10 +116,20 @@ def _words(facts: dict[str, Any]) -> dict[str, str]:
         "feature names": names and _some(names),
         "cost": f"{output.plural(facts['kernel_evaluations'], 'kernel evaluation')} per row"
         f"{' at most' if facts['stages'] else ''}, {facts['multiply_adds']:,} multiply-adds, "
-        f"{output.sized(facts['table_bytes'])} of float32 tables, {output.sized(facts['n_bytes'])} as a .slim file, "
+        f"{output.sized(facts['table_bytes'])} of float32 tables, {_as_slim(facts)}"
         f"{facts['us_per_row']:.3g} µs per row",
     }
     return {name: text for name, text in lines.items() if text}
+
+
+def _notes(facts: dict[str, Any]) -> str:
+    """How much of a .slim file is not the machine."""
+    n_bytes = facts["file_bytes"] - facts["n_bytes"] if facts["kind"] == "slim" else 0
+    return f", of which {output.sized(n_bytes)} are the report and history of its compression" if n_bytes > 0 else ""
+
+
+def _as_slim(facts: dict[str, Any]) -> str:
+    return "" if facts["kind"] == "slim" else f"{output.sized(facts['n_bytes'])} as a .slim file, "
 
 
 def _some(values: Any, most: int = 12) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 KINDS = {"slim": ".slim file", "libsvm": "LIBSVM model", "pickle": "pickle"}
 TASKS = {"classes": "classification", "value": "regression", "inlier": "one-class"}
 SLIM_MARK = b'{"__metadata__":{"slimsv'  # after eight bytes of length
-LIBSVM_KEYS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv")
 PICKLE_STARTS = (b"\x80", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 
@@ -65,11 +64,13 @@ class Model:
 
 def kind_of(path: str) -> str | None:
     """The kind of a model file by its first bytes, a key of KINDS; None for anything else."""
+    from slimsvm.storage import LIBSVM_STARTS
+
     with Path(path).open("rb") as file:
         start = file.read(4096)
     if start[8:].startswith(SLIM_MARK):
         return "slim"
-    if start.lstrip().startswith(LIBSVM_KEYS):
+    if start.lstrip().startswith(LIBSVM_STARTS):
         return "libsvm"
     if start.startswith(PICKLE_STARTS) or Path(path).suffix.lower() in PICKLE_SUFFIXES:
         return "pickle"
@@ -145,6 +146,8 @@ def _unpickled(path: str, trust: bool) -> Any:
 
     try:
         return joblib.load(path)
+    except EOFError as error:
+        raise ModelFailure(f"cannot unpickle {path}: the file is cut short, or is not a pickle.") from error
     except Exception as error:  # a pickle may raise anything
         raise ModelFailure(f"cannot unpickle {path}: {type(error).__name__}: {sentence(error)}") from error
 

@@ -69,7 +69,8 @@ def command(
     loaded = load_model(model, trust, n_features)
     noise = loaded.noise_width if as_svm_predict else None
     if (proba or as_svm_predict) and loaded.machine.calibration is None and noise is None:
-        raise ModelFailure(f"{model} has no probabilities: it was trained without them.")
+        advice = " slimsvm compress --calibrate sigmoid adds them." if loaded.task == "classification" else ""
+        raise ModelFailure(f"{model} has no probabilities: it was trained without them.{advice}")
     if noise is not None and output_path != "-" and not quiet:
         output.show("Prob. model for test data: target value = predicted value + z,")
         output.show(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={noise:g}")

@@ -32,6 +32,7 @@ from slimsvm.compression.request import Calibrate
 from slimsvm.compression.validation.folds import weight_name
 from slimsvm.exceptions import PromiseError
 from slimsvm.html_summary import html_summary
+from slimsvm.importers import require_trainable
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.sparse_parts import check_sparse
@@ -98,6 +99,7 @@ class CompressedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
                 f"estimator of {type(self).__name__} must be {self._kind}. Got {self.estimator!r}. slimsvm has "
                 f"CompressedClassifier, CompressedRegressor and CompressedOutlierDetector."
             )
+        require_trainable(self.estimator, f"estimator of {type(self).__name__}")
         model = clone(self.estimator)
         weights = {} if sample_weight is None else {weight_name(model): sample_weight}
         self.estimator_ = model.fit(X, **weights) if y is None else model.fit(X, y, **weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from slimsvm.estimator import warn_that_it_is_trained
+from slimsvm.estimator import save, warn_that_it_is_trained
 
 
 class PrefitPipeline(Pipeline):  # type: ignore[misc]
@@ -29,6 +30,10 @@ class PrefitPipeline(Pipeline):  # type: ignore[misc]
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
         """The predictions of the Pipeline as it is."""
         return np.asarray(self.fit(X, y).predict(X))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refuse as `slimsvm.save` does, with advice: a .slim file holds a machine without steps before it."""
+        save(self, path)
 
     def __sklearn_clone__(self) -> PrefitPipeline:
         made = type(self)([*self.steps[:-1], (self.steps[-1][0], clone(self.steps[-1][1]))])

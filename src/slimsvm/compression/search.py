@@ -457,6 +457,7 @@ class Search:
             "standard_error": None if lost is None else lost.spread,
             "bound": None if lost is None or self.promise.confidence is None else lost.bound(self.promise.z),
             "disagreement": None if size is None else size.disagreement.value,
+            "disagreement_of": "labels" if self.problem.task.has_labels else "values",
             "disagreement_error": None if size is None else size.disagreement.spread,
             "paired": None if lost is None else lost.paired,
             "held_out": "nothing was held out" if size is None else self._held_out(),
@@ -468,7 +469,7 @@ class Search:
         assert judge is not None
         if self.request.validation is not None:
             return plural(judge.n_samples, "validation sample")
-        return f"{plural(len(judge.folds), 'fold')} of {plural(judge.n_samples, 'sample')}"
+        return f"{plural(len(judge.folds), 'cross-validation fold')} over {plural(judge.n_samples, 'sample')}"
 
     def _tried(self, trials: tuple[Assessment, ...]) -> list[dict[str, Any]]:
         """Every machine that was judged."""
@@ -520,7 +521,7 @@ class Search:
         assert report is not None
         shown = report.estimate if by_loss else report.disagreement
         error = report.standard_error if by_loss else report.disagreement_error
-        return f"of {report.n_vectors}, loses {shown or 0.0:.4f} ± {error or 0.0:.4f}"
+        return f"of {report.n_vectors}, loses {shown or 0.0:z.4f} ± {error or 0.0:.4f}"
 
 
 def _row(found: Assessment, trial: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from slimsvm._unwrap import compressed_model
+from slimsvm._unwrap import compressed_model, split_pipeline
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers.base import Imported, ImportRequest, name_of
 from slimsvm.importers.libsvm import read_libsvm_machine, read_noise_width
@@ -22,9 +22,10 @@ from slimsvm.importers.ridge import import_kernel_ridge
 from slimsvm.importers.svm import import_classifier, import_one_class, import_regressor
 from slimsvm.machine import KernelMachine
 
-__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine", "read_noise_width"]
+__all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine", "read_noise_width", "require_trainable"]
 
-IMPORTERS: dict[str, Callable[[Any, ImportRequest], Imported]] = {
+Importer = Callable[[Any, ImportRequest], Imported]
+IMPORTERS: dict[str, Importer] = {
     "SVC": import_classifier,
     "NuSVC": import_classifier,
     "SVR": import_regressor,
@@ -43,11 +44,11 @@ IMPORTERS: dict[str, Callable[[Any, ImportRequest], Imported]] = {
     "SGDOneClassSVM": import_linear_one_class,
 }
 PACKAGES = ("sklearn", "sklearnex")
-ACCEPTED = (
-    "a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge; a Pipeline that ends in one, or in a Nystroem and a "
-    "linear model; CalibratedClassifierCV, OneVsRestClassifier, OneVsOneClassifier, FrozenEstimator or a search around "
-    "one; the path of a LIBSVM model file; a slimsvm estimator or KernelMachine"
+TRAINABLE = (
+    "SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge; a Pipeline that ends in one, or in a Nystroem and a linear "
+    "model; CalibratedClassifierCV, OneVsRestClassifier, OneVsOneClassifier, FrozenEstimator or a search around one"
 )
+ACCEPTED = f"a fitted {TRAINABLE}; the path of a LIBSVM model file; a slimsvm estimator or KernelMachine"
 
 
 def import_model(model: Any, *, fuse: bool = False) -> Imported:
@@ -65,10 +66,9 @@ def import_model(model: Any, *, fuse: bool = False) -> Imported:
 
 def _convert(model: Any, request: ImportRequest) -> Imported:
     if not isinstance(model, type):
-        for cls in type(model).__mro__:
-            importer = IMPORTERS.get(cls.__name__)
-            if importer is not None and cls.__module__.split(".")[0] in PACKAGES:
-                return importer(model, request)
+        importer = _importer(model)
+        if importer is not None:
+            return importer(model, request)
         compressed = compressed_model(model)
         if compressed is not model:
             return request.inner(compressed)
@@ -76,6 +76,20 @@ def _convert(model: Any, request: ImportRequest) -> Imported:
             if isinstance(machine, KernelMachine):
                 return Imported(machine)
     raise UnsupportedModelError(f"model must be {ACCEPTED}. Got {_described(model)}.")
+
+
+def _importer(model: Any) -> Importer | None:
+    for cls in type(model).__mro__:
+        if cls.__name__ in IMPORTERS and cls.__module__.split(".")[0] in PACKAGES:
+            return IMPORTERS[cls.__name__]
+    return None
+
+
+def require_trainable(estimator: Any, name: str) -> None:
+    """Refuse an unfitted estimator of scikit-learn that will not be importable once it is fitted."""
+    _, last = split_pipeline(estimator)
+    if type(last).__module__.split(".")[0] in PACKAGES and _importer(last) is None:
+        raise UnsupportedModelError(f"{name} must be {TRAINABLE}; or a slimsvm estimator. Got {name_of(last)}.")
 
 
 def _described(model: Any) -> str:

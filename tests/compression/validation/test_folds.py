@@ -106,9 +106,9 @@ def test_rows_of_weight_zero_keep_their_numbers() -> None:
     weights = np.r_[np.zeros(40), np.ones(80)]
     folds = [(np.arange(90), np.arange(90, 120))]
     report = compress(PARENT, X, max_disagreement=0.2, cv=folds, sample_weight=weights, **QUICK).report_
-    assert report.held_out == "1 fold of 30 samples"
+    assert report.held_out == "1 cross-validation fold over 30 samples"
     few = compress(PARENT, X, Y, max_loss=0.2, sample_weight=weights, **QUICK).report_
-    assert few.held_out == "20 folds of 80 samples"  # as many repeats as of 80 samples
+    assert few.held_out == "20 cross-validation folds over 80 samples"  # as many repeats as of 80 samples
 
 
 @pytest.mark.parametrize(
@@ -230,3 +230,16 @@ def test_a_scorer_of_ones_own_takes_no_weights() -> None:
     weights = np.linspace(0.5, 1.0, 120)
     report = compress(PARENT, X, Y, max_loss=0.1, scoring=share, sample_weight=weights, cv=3, **QUICK).report_
     assert report.estimate <= 0.1
+
+
+@pytest.mark.parametrize("parent", [PARENT, make_pipeline(StandardScaler(), SVC()).fit(X, Y)], ids=["svm", "pipeline"])
+def test_validation_data_of_another_width_are_named(parent: Any) -> None:
+    wide = np.column_stack([X, X])
+    with pytest.raises(ValueError, match=r"^validation of compress does not fit the model: X has 4 features"):
+        compress(parent, X, Y, n_vectors=4, validation=(wide, Y), **QUICK)
+
+
+def test_the_report_of_a_regression_says_what_its_disagreement_is() -> None:
+    report = compress(REGRESSION, X, VALUES, n_vectors=8, validation=(X, VALUES), **QUICK).report_
+    assert "Squared difference from the original model's predictions, as a share of their variance: " in str(report)
+    assert "Predictions that differ" not in str(report)

@@ -81,7 +81,13 @@ def validation_fold(candidates: CandidateCache, request: Request, needs_labels: 
     X, y = validation
     if y is None and needs_labels:
         raise ValueError(f"validation of {whose} needs y_val, the labels. max_disagreement of compress needs none.")
-    samples = checked_samples(candidates.problem.imported, X, y, None, f"{whose} (validation)", all_classes=False)
+    own = f"{whose} (validation)"
+    try:
+        samples = checked_samples(candidates.problem.imported, X, y, None, own, all_classes=False)
+    except ValueError as error:
+        if own in str(error):
+            raise
+        raise ValueError(f"validation of {whose} does not fit the model: {error}") from error
     return Fold.of(candidates, samples)
 
 
