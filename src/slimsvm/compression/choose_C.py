@@ -80,7 +80,7 @@ class CostChooser:
     def folds(self, candidates: CandidateCache) -> list[Fold]:
         """Folds of the candidates' samples; none if there are too few."""
         if candidates not in self._folds:
-            self._folds[candidates] = trained_folds(candidates, self)
+            self._folds[candidates] = trained_folds(candidates, self, repeated=True)
             self._wholes |= {fold.candidates: candidates for fold in self._folds[candidates]}
         return self._folds[candidates]
 
@@ -133,15 +133,16 @@ class CostChooser:
         return self._of_share[key]
 
 
-def trained_folds(candidates: CandidateCache, adjust: CostChooser | None) -> list[Fold]:
+def trained_folds(candidates: CandidateCache, adjust: CostChooser | None, *, repeated: bool) -> list[Fold]:
     """Folds in which a parent with the same kernel and terms is trained: vectors from the model have seen what it saw.
 
-    With `adjust`, a C is chosen on them, and few samples are held out several times. Of many samples, one part is held
-    out once. None are made if a class has a single sample, or a part lacks a class.
+    If `repeated`, few samples are held out several times: a C that is chosen on them, or a calibration, would otherwise
+    depend on a few machines. Of many samples, one part is held out once. None are made if a class has a single sample,
+    or a part lacks a class.
     """
     problem, samples = candidates.problem, candidates.problem.samples
     assert samples is not None
-    repeats = 1 if adjust is None else n_repeats(len(samples))
+    repeats = n_repeats(len(samples)) if repeated else 1
     seeds = [(candidates.seed + repeat) % 2**31 for repeat in range(repeats)]
     folds: list[Fold] = []
     for number, (train, test) in enumerate(_splits(problem, samples.y, seeds)):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm._warn import warn_user
 from slimsvm._words import plural
 from slimsvm.compression import work
-from slimsvm.compression.calibrate import Scores, fold_scores, validation_scores, with_probabilities
+from slimsvm.compression.calibrate import Scores, calibration_kind, fold_scores, validation_scores, with_probabilities
 from slimsvm.compression.candidates.base import History
 from slimsvm.compression.candidates.cache import (
     CANDIDATES,
@@ -162,7 +162,8 @@ class Search:
             elif self._costs is not None:
                 folds = self._costs.folds(self.candidates)
             else:
-                folds = trained_folds(self.candidates, None)
+                calibrated = calibration_kind(self.request, self.problem) is not None
+                folds = trained_folds(self.candidates, None, repeated=calibrated)
             return self._validation(folds, refits=True) if folds else None
         except ValueError:
             return None  # too few samples for folds, or the score of a parameter search that reads probabilities
