@@ -229,7 +229,7 @@ def machine(task: str, m: int, seed: int, **options: Any) -> Any:
         options.pop("C", None)
         return slimsvm.SparseOneClassSVM(m, nu=0.1, init="kmeans", random_state=seed, **options)
     cls = slimsvm.SparseLargeMarginClassifier if task == "classes" else slimsvm.SparseLargeMarginRegressor
-    return cls(m, init="kmeans", max_iter=300, random_state=seed, **options)
+    return cls(m, init="kmeans", random_state=seed, **options)
 
 
 def learned(case: AtVectors, X: Any, y: Any, seed: int) -> Any:
