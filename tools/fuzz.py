@@ -360,6 +360,7 @@ def read_files(seed: int, numbers: range, what: str, shared: Any) -> None:
 
 def written(folder: str, name: str, data: bytes) -> Path:
     path = Path(folder) / f"file{KINDS[name].suffix}"
+    path.unlink(missing_ok=True)  # some file systems write a file to the disk at once if it was emptied first
     path.write_bytes(data)
     return path
 
