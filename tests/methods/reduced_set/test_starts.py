@@ -209,7 +209,7 @@ def test_points_that_are_nearly_equal(name: str) -> None:
     assert STARTS[name](target, 7, generator()).shape == (7, 2)
 
 
-@pytest.mark.parametrize(("n", "m"), [(40, 1), (40, 8), (60, 50)])
+@pytest.mark.parametrize(("n", "m"), [(40, 1), (40, 8), (60, 50), (400, 3), (400, 20)])
 def test_k_means_begins_where_that_of_scikit_learn_does(n: int, m: int) -> None:
     X, weights = generator(5).normal(3.0, 1.0, (n, 4)), generator(6).random(n)
     theirs = kmeans_plusplus(X - X.mean(axis=0), m, sample_weight=weights, random_state=7)[1]

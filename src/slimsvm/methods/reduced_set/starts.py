@@ -146,8 +146,7 @@ def weighted_kmeans(target: Expansion, m: int, rng: np.random.Generator) -> Floa
 def k_means(X: Any, weights: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
     """The centres of weighted k-means, (m, p), in random order."""
     seed = int(rng.integers(2**31))
-    close = not is_sparse(X) and len(X) <= min(TABLE, CLOSE * m)
-    init: Any = X[kmeans_plus_plus(X, weights, m, seed)] if close else "k-means++"
+    init: Any = "k-means++" if is_sparse(X) else X[kmeans_plus_plus(X, weights, m, seed)]
     # The order of sums over several threads is random, and the same seed must give the same machine.
     with warnings.catch_warnings(), limited(1, "openmp"):
         warnings.simplefilter("ignore")  # about too few distinct points, which do no harm
@@ -157,24 +156,36 @@ def k_means(X: Any, weights: FloatArray, m: int, rng: np.random.Generator) -> Fl
 
 
 def kmeans_plus_plus(X: FloatArray, weights: FloatArray, m: int, seed: int) -> NDArray[np.intp]:
-    """The m rows of X that k-means++ starts from: those that scikit-learn draws, but from a table of all distances,
-    which is several times as fast unless the centres are far fewer than the points.
+    """The m rows of X that k-means++ starts from: those that scikit-learn draws, without its checks in every step.
+
+    If the centres are not far fewer than the points, a table of all distances is faster still.
     """
     random, n, trials = np.random.RandomState(seed), len(X), 2 + int(np.log(m))
     X = X - X.mean(axis=0)
-    distance, squares = X @ (-2.0 * X).T, row_norms(X)
-    distance += squares
-    distance += squares[:, None]
+    squares = row_norms(X)
+    table = _squared_distances(X, squares, np.arange(n)) if n <= min(TABLE, CLOSE * m) else None
+
+    def distances(rows: Any) -> FloatArray:
+        return _squared_distances(X, squares, rows) if table is None else table[rows]
+
     chosen = [int(random.choice(n, p=weights / weights.sum()))]
-    nearest = np.maximum(distance[chosen[0]], 0.0)
+    nearest = distances(chosen)[0]
     for _ in range(1, m):
         drawn = random.uniform(size=trials) * float(nearest @ weights)
         tried = np.minimum(np.searchsorted(np.cumsum(weights * nearest), drawn), n - 1)
-        left = np.minimum(nearest, np.maximum(distance[tried], 0.0))
+        left = np.minimum(nearest, distances(tried))
         best = int((left @ weights).argmin())
         chosen.append(int(tried[best]))
         nearest = left[best]
     return np.array(chosen)
+
+
+def _squared_distances(X: FloatArray, squares: FloatArray, rows: Any) -> FloatArray:
+    """The squared distances of some rows from all, (rows, n)."""
+    distance = (-2.0 * X[rows]) @ X.T
+    distance += squares
+    distance += squares[rows][:, None]
+    return np.maximum(distance, 0.0, out=distance)
 
 
 STARTS: dict[str, Start] = {f.__name__: f for f in (random, alpha, kernel_kmeans, weighted_kmeans)}
