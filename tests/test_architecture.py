@@ -16,7 +16,8 @@ SOURCE = Path(slimsvm.__file__).parent
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    {"exceptions", "_record", "sparse_parts", "_files", "_unwrap", "_warn", "_words", "arrays", "parameters", "report"},
+    {"exceptions", "_record", "_frozen_csr", "sparse_parts", "_files", "_unwrap", "_warn", "_words"}
+    | {"arrays", "parameters", "report"},
     {"_core"},
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import slimsvm
+from oracles.scripts import run_script, stop_server
 from tables import read_csv, write_csv
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,17 +36,24 @@ for folder in map(pathlib.Path, sys.argv[4:]):
 """  # many tables by one process: most of the time would go into imports
 
 
-def run(output: Path, *command: str) -> str:
-    """What a process prints where the benchmark data are missing."""
-    environment = os.environ | {"PYTHONPATH": str(SOURCE), "SLIMSVM_DATA": str(output / "nowhere")}
-    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    """What processes are forked from ends with the tests of this file."""
+    yield
+    stop_server()
+
+
+def run(output: Path, script: Path, *arguments: str) -> str:
+    """What a script prints where the benchmark data are missing."""
+    environment = {"PYTHONPATH": str(SOURCE), "SLIMSVM_DATA": str(output / "nowhere")}
+    done = run_script(script, arguments, environment, warnings_are="default")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def run_moons(script: str, output: Path) -> str:
     words = ("--only", "moons", "--repeats", "1", "--jobs", "1", "--output", str(output))
-    return run(output, str(BENCHMARKS / f"{script}.py"), *words)
+    return run(output, BENCHMARKS / f"{script}.py", *words)
 
 
 def drawn(script: str, cases: dict[str, list[dict[str, Any]]], folder: Path) -> dict[str, str]:
@@ -58,7 +64,8 @@ def drawn(script: str, cases: dict[str, list[dict[str, Any]]], folder: Path) -> 
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
-    run(folder, "-c", DRAW, str(BENCHMARKS), script, TABLES[script], *(str(folder / name) for name in cases))
+    (folder / "draw.py").write_text(DRAW, encoding="utf-8")
+    run(folder, folder / "draw.py", str(BENCHMARKS), script, TABLES[script], *(str(folder / name) for name in cases))
     return {name: (folder / name / f"{script}.txt").read_text(encoding="utf-8") for name in cases}
 
 

@@ -96,15 +96,16 @@ def test_any_number_of_jobs_chooses_the_same_c(chosen: Any) -> None:
         {"n_vectors": 20, "method": "sparse_margin"},
         {"max_loss": 0.02, "cv": 2},
         {"max_disagreement": 0.2, "cv": 2},
-        {"n_vectors": 20, "cv": 2, "groups": np.arange(200) // 2},
-        {"n_vectors": 20, "cv": [(np.arange(100), np.arange(100, 200))]},
+        {"n_vectors": 20, "cv": 2, "groups": np.arange(60) // 2},
+        {"n_vectors": 20, "cv": [(np.arange(30), np.arange(30, 60))]},
     ],
     ids=lambda asked: ", ".join(asked),
 )
 def test_c_is_the_models_where_it_is_no_choice(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A named method is that method; promises are about the model; folds of its own would divide groups."""
     monkeypatch.setattr(search, "CostChooser", None)  # calling it fails
-    assert SMALLER not in slimsvm.compress(overfitted(), X, Y, random_state=0, **asked).report_.reason
+    svc = SVC(C=30.0, gamma=3.0).fit(X[:60], Y[:60])
+    assert SMALLER not in slimsvm.compress(svc, X[:60], Y[:60], random_state=0, **asked).report_.reason
 
 
 def test_without_labels_the_model_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +116,9 @@ def test_without_labels_the_model_is_followed(monkeypatch: pytest.MonkeyPatch) -
 def test_where_all_vectors_stay_the_report_is_about_the_parent() -> None:
     some, labels = X[:40], Y[:40]
     svc = SVC(C=30.0, gamma=3.0).fit(some, labels)
+    held_out = X_TEST[:50], Y_TEST[:50]
     with pytest.warns(UserWarning, match="it is returned unchanged"):
-        same = slimsvm.compress(svc, some, labels, n_vectors=500, validation=(X_TEST, Y_TEST), random_state=0)
+        same = slimsvm.compress(svc, some, labels, n_vectors=500, validation=held_out, random_state=0)
     assert SMALLER not in same.report_.reason
     assert same.report_.estimate == 0.0
 
@@ -125,7 +127,7 @@ def test_samples_may_be_too_few_for_any_choice() -> None:
     """A standard error by ROC AUC needs more than ten samples, and a fold of equal points has no vectors."""
     few = np.r_[np.flatnonzero(Y == 0)[:4], np.flatnonzero(Y == 1)[:4]]
     svc = SVC(gamma=3.0).fit(X[few], Y[few])
-    held: Any = {"validation": (X_TEST[:200], Y_TEST[:200]), "random_state": 0}
+    held: Any = {"validation": (X_TEST[:50], Y_TEST[:50]), "random_state": 0}
     assert slimsvm.compress(svc, X[few], Y[few], n_vectors=2, scoring="roc_auc", **held).n_vectors_ == 2
     flat, labels = np.zeros((42, 1)), 1 - np.arange(42) % 2
     flat[0] = 1.0

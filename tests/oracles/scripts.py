@@ -13,19 +13,23 @@ from collections.abc import Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 # Imported once, by the server that processes are forked from.
 PRELOADED = ["matplotlib.pyplot", "sklearn.calibration", "sklearn.ensemble", "sklearn.svm", "slimsvm.compression"]
 START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
 
-def run_script(script: Path, arguments: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run_script(
+    script: Path, arguments: Sequence[str], environment: dict[str, str], warnings_are: str = "error"
+) -> subprocess.CompletedProcess[str]:
     """What `python -W error script arguments` leaves behind, with a variable or two more in its environment."""
     context = multiprocessing.get_context(START)
     context.set_forkserver_preload(PRELOADED)
     with TemporaryDirectory() as folder:
         said = [Path(folder) / name for name in ("out", "err")]
-        process = context.Process(target=_run, args=(script, arguments, dict(os.environ) | environment, said))
+        environment = dict(os.environ) | environment
+        process = context.Process(target=_run, args=(script, arguments, environment, warnings_are, said))
         process.start()
         process.join()
         code = process.exitcode
@@ -39,15 +43,17 @@ def stop_server() -> None:
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-def _run(script: Path, arguments: Sequence[str], environment: dict[str, str], said: Sequence[Path]) -> None:
+def _run(
+    script: Path, arguments: Sequence[str], environment: dict[str, str], warnings_are: Any, said: Sequence[Path]
+) -> None:
     for descriptor, path in enumerate(said, start=1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.parent))
-    sys.warnoptions[:] = ["error"]  # which processes of joblib are started with, too
-    warnings.simplefilter("error")
+    sys.warnoptions[:] = [warnings_are]  # which processes of joblib are started with, too
+    warnings.simplefilter(warnings_are)
     try:
         runpy.run_path(str(script), run_name="__main__")
     finally:
