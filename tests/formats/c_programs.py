@@ -18,6 +18,7 @@ from slimsvm.machine import KernelMachine
 
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 C99 = ["gcc", "-std=c99", *STRICT, "-O2"]
+QUICK = ["gcc", "-std=c99", *STRICT, "-O1"]  # for many machines, which take long to compile
 SANITIZED = ["gcc", "-std=c99", *STRICT, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 CPP = ["g++", "-std=c++11", *STRICT, "-O1"]
 
