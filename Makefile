@@ -107,7 +107,7 @@ tsan: $(VENV)/installed-test
 	$(call reported,-c "import ctypes; ctypes.CDLL('build/tsan/planted_race.so').planted_race(3)")
 	$(call reported,tests/native/planted_race.py)
 	@echo "The planted races are reported. The core:"
-	$(TSAN) $(BIN)/python -m pytest -k thread tests/test_threads.py tests/test_evaluation.py \
+	$(TSAN) $(BIN)/python -m pytest -k thread tests/test_core_threads.py tests/test_evaluation.py \
 	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.

@@ -63,7 +63,7 @@ def test_gamma_of_integers_is_that_of_their_floats() -> None:
 def test_an_unknown_word_for_gamma_is_refused() -> None:
     for bad in ("wide", None, True, [1.0], np.array([1.0, 2.0])):
         with pytest.raises(
-            ValueError, match=rf"^gamma must be 'scale', 'auto' or a number. Got {re.escape(repr(bad))}.$"
+            ValueError, match=rf"^gamma must be 'scale', 'auto', 'median' or a number. Got {re.escape(repr(bad))}.$"
         ):
             resolve_gamma(bad, np.ones((2, 2)))  # type: ignore[arg-type]
     assert resolve_gamma(np.float32(0.5), np.ones((2, 2))) == resolve_gamma(np.array(0.5)[()], np.ones((2, 2))) == 0.5

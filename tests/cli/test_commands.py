@@ -505,7 +505,7 @@ MISTAKES = {
         2,
         "--C must be a finite number above 0. Got -1.",
     ),
-    "train iris.csv m.slim --target label --gamma wide": (2, "'wide' is neither a number nor scale or auto."),
+    "train iris.csv m.slim --target label --gamma wide": (2, "'wide' is neither a number nor scale or auto or median."),
     "train iris.csv m.slim --target label --method svr": (
         3,
         "iris.csv: the targets of a regression must be numbers. Got ",

@@ -76,6 +76,7 @@ def _command_of(place: str) -> tuple[str, dict[str, str]]:
     if place.startswith("tradeoff/"):
         return "frontier", {}
     trainers = {"perceptron": "perceptron", "growing": "growing", "relevance": "relevance"}
+    trainers |= {"large_margin/metric": "sparse-margin", "large_margin/classifier": "sparse-margin"}
     method = next((trainers[part] for part in trainers if part in place), None)
     if place.startswith("methods/") and method is not None:
         return "train", {"method": method}
@@ -107,6 +108,8 @@ SAID = {
     "export moons.slim onnx m.onnx -O dtype=int8": "-O dtype must be 'float32' or 'float64'. Got 'int8'.",
     "train moons.txt m.slim --method growing -O max_vectors=0": "-O max_vectors must be a whole number of at least 1",
     "train moons.txt m.slim --method perceptron -O sparsity=budget": "--n-vectors must be given with -O sparsity=",
+    "train moons.txt m.slim --max-features 1": "--max-features needs --metric diagonal or --metric projection",
+    "train moons.txt m.slim --metric diagonal --kernel poly": "--metric diagonal needs --kernel rbf",
     "train moons.txt m.slim --method svc -O kernel=nothing": "--kernel must be one of '",
     "frontier moons.txt moons.slim --validation moons.txt --methods nothing": "--methods must be some of 'sparse_mar",
 }

@@ -325,7 +325,7 @@ def test_batches_that_diverge_keep_the_last_good_map() -> None:
         ({"metric": "projection", "n_components": 3, "metric_init": "identity"}, "as many components as features, 8"),
         ({"metric": "diagonal", "metric_penalty": -1.0}, "metric_penalty of SparseLargeMarginClassifier must be"),
         ({"metric": "diagonal", "vectors": "per_class"}, "needs vectors='shared'"),
-        ({"max_features": 2}, "max_features of SparseLargeMarginClassifier needs metric='diagonal' or 'projection'"),
+        ({"max_features": 2}, "max_features of SparseLargeMarginClassifier needs metric='diagonal' or metric='p"),
         ({"metric": "diagonal", "max_features": 9}, "max_features .* must be at most 8, the features of the data"),
         ({"metric": "diagonal", "max_features": 0}, "max_features of SparseLargeMarginClassifier must be"),
     ],

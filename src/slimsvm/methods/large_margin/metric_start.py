@@ -47,8 +47,8 @@ def check_metric(estimator: Any) -> None:
     check_number(estimator.metric_penalty, "metric_penalty", whose, least=0, optional=True)
     if estimator.metric == "fixed" and estimator.max_features is not None:
         raise ValueError(
-            f"max_features of {whose} needs metric='diagonal' or 'projection': with metric='fixed' every feature is "
-            f"used. Got max_features={estimator.max_features!r}."
+            f"max_features of {whose} needs metric='diagonal' or metric='projection': with metric='fixed' every "
+            f"feature is used. Got max_features={estimator.max_features!r}."
         )
     if estimator.metric != "fixed" and estimator.kernel != "rbf":
         raise ValueError(
