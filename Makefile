@@ -42,6 +42,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/libsvm_service.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/mnist.py
+	$(BIN)/python benchmarks/metric.py
 
 # What compress promises and keeps, and auto beside its rivals: hours. An interrupted run goes on from the rows that are there.
 promises: $(VENV)/installed-bench
