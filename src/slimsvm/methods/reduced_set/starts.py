@@ -185,7 +185,7 @@ def _squared_distances(X: FloatArray, squares: FloatArray, rows: Any) -> FloatAr
     distance = (-2.0 * X[rows]) @ X.T
     distance += squares
     distance += squares[rows][:, None]
-    return np.maximum(distance, 0.0, out=distance)
+    return np.asarray(np.maximum(distance, 0.0, out=distance))
 
 
 STARTS: dict[str, Start] = {f.__name__: f for f in (random, alpha, kernel_kmeans, weighted_kmeans)}
