@@ -19,8 +19,9 @@ from slimsvm.answers import Inlier
 from slimsvm.estimator import MachineOutlierDetector
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
-from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
+from slimsvm.methods.large_margin.online_blocks import inlier_block
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import MarginProblem
 from slimsvm.parameters import check_number
@@ -118,4 +119,12 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
         problem = SearchProblem(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, train_full)
         search.train(self, points, [problem], "hinge", Inlier())
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
+        """Learn from one more block of samples, X (n, d), as in `SparseLargeMarginClassifier.partial_fit`."""
+        search.check_parameters(self)
+        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)
+        block = inlier_block(self, X, sample_weight)
+        online.learn(self, block, 1, "hinge", Inlier(), tilt=float(self.nu), C=1.0)
         return self

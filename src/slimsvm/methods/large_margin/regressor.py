@@ -18,11 +18,12 @@ from slimsvm.answers import Value
 from slimsvm.estimator import MachineRegressor
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
-from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
+from slimsvm.methods.large_margin.online_blocks import value_block
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
-from slimsvm.parameters import check_choice
+from slimsvm.parameters import check_choice, check_number
 
 LOSSES: dict[str, Loss] = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
 
@@ -118,6 +119,16 @@ class SparseLargeMarginRegressor(MachineRegressor):
         task = training.regression_task(self, X, y, sample_weight)
         problem = _search_problem(task, float(self.epsilon))
         search.train(self, task.points, [problem], LOSSES[self.loss], Value(), level=task.level)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:
+        """Learn from one more block of samples, X (n, d) and y (n,), as `SparseLargeMarginClassifier.partial_fit`."""
+        search.check_parameters(self)
+        check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
+        check_number(self.C, "C", type(self).__name__, above=0)
+        check_number(self.epsilon, "epsilon", type(self).__name__, least=0)
+        block, level = value_block(self, X, y, float(self.epsilon), sample_weight)
+        online.learn(self, block, 1, LOSSES[self.loss], Value(), tilt=0.0, C=float(self.C), level=level)
         return self
 
 
