@@ -331,9 +331,9 @@ class Search:
         found = narrower.run(len(rungs) - 1 - STRIDE)
         if not found.kept or found.rung == size.rung:
             return search, size
-        rungs = [(found.method, m) for m in size_ladder(size.n_vectors)]
+        rungs = [(found.method, m) for _, m in self._rungs(method)]  # larger ones too, should the machine not be sound
         shorter = self._size_search(rungs)
-        again = shorter.run(len(rungs) - 1 - STRIDE)
+        again = shorter.run(rungs.index(found.rung) - STRIDE)
         return (shorter, again) if again.kept else (narrower, found)
 
     def _is_worth_learning(self, size: SizeChoice, choice: MethodChoice) -> bool:
