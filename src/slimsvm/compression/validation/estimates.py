@@ -2,12 +2,11 @@
 
 Accuracy is compared sample by sample: d_i = (parent right) − (small right), loss = Σ w_i d_i / Σ w_i. On few samples
 this difference is mostly noise, and the smallest size that looks good enough is a lucky one. So it is combined with a
-second estimate from the confidence of both machines: p_i, how often the parent is right when it is as confident as at
-x_i (an isotonic regression over all held-out samples), and s_i, the same for the small machine. Where their answers
-differ, the parent is right with odds p_i (1 − s_i) : (1 − p_i) s_i. These odds are fair to both. But the small machine
-was chosen among many, so half of the estimate (`CAUTION`) takes p_i alone as the probability that the parent is right.
-The second estimate varies less than the first. The two are weighted by their precision: the first by its standard
-error, the second by `TRUST` times the disagreement, so that with more samples the labels alone decide.
+second estimate from the parent's confidence: p_i, how often the parent is right when it is as confident as at x_i (an
+isotonic regression over all held-out samples), and loss ≈ Σ w_i (2 p_i − 1) / Σ w_i over the samples that the small
+machine answers differently. The second estimate varies less, but does not see where a small machine is better than its
+parent. The two are weighted by their precision: the first by its standard error, the second by `TRUST` times the
+disagreement, so that with more samples the labels alone decide.
 
 Any other score is a scikit-learn scorer: the mean over the held-out parts, with a standard error by the jackknife.
 """
@@ -26,11 +25,7 @@ from slimsvm.compression.validation.answers import CachedAnswers, Comparison
 from slimsvm.compression.validation.jackknife import Models, mean_score
 from slimsvm.compression.validation.scoring import Scorer
 
-CAUTION = (
-    0.5  # how far the second estimate doubts the small machine: 0 is fair to it, at 1 only the parent can be right
-)
-TRUST = 0.25  # of the disagreement: how far off the estimate from the confidence of both machines may be
-SURE = 0.999  # the highest confidence: no machine is always right
+TRUST = 0.25  # of the disagreement: how far off the estimate from the parent's confidence may be
 
 
 @dataclass(frozen=True)
@@ -122,32 +117,22 @@ def _difference(part: Comparison) -> FloatArray:
 
 
 def _with_confidence(found: Estimate, parts: Sequence[Comparison], d: FloatArray) -> Estimate:
-    """A loss of accuracy, combined with the estimate from both machines' confidence where their answers differ."""
+    """A loss of accuracy, combined with the estimate from the parent's confidence where the answers differ."""
     if any(part.y is None or not part.parent.task.is_classification for part in parts):
         return found
-    weights = np.concatenate([part.weights for part in parts])
+    confidence = np.concatenate([_confidence(part.parent) for part in parts])
+    right = np.concatenate([part.parent.predict_all() == part.y for part in parts]).astype(np.float64)
     other = np.concatenate([part.parent.predict_all() != part.small.predict_all() for part in parts])
-    if not other.any():
-        return replace(found, paired=found.value)
-    p, s = (_trustworthiness(parts, weights, [getattr(part, name) for part in parts]) for name in ("parent", "small"))
-    for_parent, for_small = p * (1.0 - s), (1.0 - p) * s
-    lead = (for_parent - for_small) / (for_parent + for_small)
-    lead = (1.0 - CAUTION) * lead + CAUTION * (2.0 * p - 1.0)
-    expected = float(np.sum((weights * lead)[other]) / weights.sum())
-    trust = TRUST * float(weights[other].sum() / weights.sum())
+    weights = np.concatenate([part.weights for part in parts])
+    order = np.argsort(confidence, kind="stable")
+    p = np.empty_like(right)
+    p[order] = isotonic_regression(right[order], sample_weight=weights[order], y_min=0.5, y_max=1.0)
+    wrong = other & (right == 0)
+    gained = (np.sum(d[wrong] < 0) + 1.0) / (np.sum(wrong) + 1.0)  # of several classes both may be wrong
+    expected = float(np.sum((weights * (p - (1.0 - p) * gained))[other]) / weights.sum())
+    trust = TRUST * float(weights[other].sum() / weights.sum()) + np.finfo(float).tiny
     own, its = 1.0 / max(found.error, np.finfo(float).tiny) ** 2, 1.0 / max(trust, 1e-6) ** 2
     return replace(found, value=(own * found.value + its * expected) / (own + its), paired=found.value)
-
-
-def _trustworthiness(parts: Sequence[Comparison], weights: FloatArray, machines: Sequence[CachedAnswers]) -> FloatArray:
-    """How often a machine is right when it is as confident as at each held-out sample, between ½ and almost 1."""
-    confidence = np.concatenate([_confidence(machine) for machine in machines])
-    right = np.concatenate([one.predict_all() == part.y for one, part in zip(machines, parts, strict=True)])
-    order = np.argsort(confidence, kind="stable")
-    p = np.empty(len(right))
-    fitted = isotonic_regression(right[order].astype(np.float64), sample_weight=weights[order])
-    p[order] = np.clip(fitted, 0.5, SURE)
-    return p
 
 
 def _confidence(parent: CachedAnswers) -> FloatArray:
