@@ -71,7 +71,7 @@ def main() -> None:
             failed += run_missing(trial, some, ("set", "seed", "evidence"), path, jobs) if some else 0
     rows, before = read_csv(path), read_csv(RESULTS / BEFORE)
     if rows:
-        publish(told(rows, before, failed), options.output / "promise.txt")
+        publish(told(rows, failed, before), options.output / "promise.txt")
     raise SystemExit(failed > 0)
 
 
@@ -147,7 +147,7 @@ def next_smaller(report: Any) -> Row:
     }
 
 
-def told(rows: Sequence[Row], before: Sequence[Row], failed: int) -> Iterator[str]:
+def told(rows: Sequence[Row], failed: int, before: Sequence[Row] = ()) -> Iterator[str]:
     """Tables and verdicts."""
     primary = [row for row in rows if is_primary(row)]
     yield f"compress(max_loss={MAX_LOSS}): losses in points, mean over repeats; SE: standard error"

@@ -132,9 +132,11 @@ def _map_of(problem: Problem, method: str) -> InputMap | None:
     p = dimensions_of(method) or candidate.default_dimensions(problem)
     if p is None:
         return None
-    d = problem.refit_problem.points.X.shape[1]
+    points = problem.refit_problem.points
+    d = points.X.shape[1]
     one_per_feature = (np.arange(d) < p).astype(np.float64)
-    return InputMap(np.zeros(d), one_per_feature if candidate.learns_scales else np.ones((p, d)))
+    shift = np.zeros(d) if points.centre is None else np.ones(d)
+    return InputMap(shift, one_per_feature if candidate.learns_scales else np.ones((p, d)))
 
 
 def _largest(most: int, keeps: Callable[[int], bool]) -> int:
