@@ -234,3 +234,18 @@ def test_extreme_widths_end_in_a_model(gamma: Any, scale: float) -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = slimsvm.SparseLargeMarginClassifier(n_vectors=4, gamma=gamma).fit(X * scale, X[:, 0] > 0)
     assert np.isfinite(model.decision_function(X * scale)).all()
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+@pytest.mark.parametrize(("gamma", "scale"), [("scale", 1e300), ("median", 1e160)])
+def test_data_too_large_for_a_width_are_refused(gamma: str, scale: float, sparse_rows: bool) -> None:
+    X = scale * np.random.default_rng(0).normal(size=(40, 2))
+    model = slimsvm.SparseLargeMarginClassifier(n_vectors=4, gamma=gamma)
+    with pytest.raises(ValueError, match=rf"gamma='{gamma}' needs squares of the data, and values as large as .*"):
+        model.fit(sparse.csr_array(X) if sparse_rows else X, X[:, 0] > 0)
+
+
+def test_a_search_for_widths_from_data_too_large_ends() -> None:
+    X = 1e300 * np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match=r"Scale the features first, for example with MaxAbsScaler\."):
+        slimsvm.MultiKernelGrowingSVC().fit(X, X[:, 0] > 0)
