@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import slimsvm
 from oracles.scripts import run_script
 from oracles.slim_file import closed, opened, with_header
-from slimsvm import heads, storage
+from slimsvm import evaluation, heads, storage
 from slimsvm.answers import Classes, Value
 from slimsvm.calibration import Isotonic, Softmax
 from slimsvm.exceptions import FormatError
@@ -153,6 +153,16 @@ def test_many_classes_take_no_memory_of_their_cube(path: str, k: int, tmp_path: 
     storage.write(one_vs_one(k, tuple(range(k))[::-1]), files[2])
     files[3].write_text(libsvm_text(k))
     assert outcomes(path, files, 300, tmp_path) == {f.name: "served" for f in files}
+
+
+def test_many_blocks_of_few_points_are_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core pads every block, so NumPy evaluates a machine whose padding would take most of the memory."""
+    machine, X = one_vs_one(40), np.random.default_rng(0).normal(size=(5, 2))
+    expected = machine.scores(X)
+    monkeypatch.setattr(evaluation, "PADDED", 1000)
+    spared = one_vs_one(40)
+    np.testing.assert_allclose(spared.scores(X), expected, rtol=1e-12, atol=1e-12)
+    assert set(spared._evaluator._plans.values()) <= {evaluation.NO_PLAN}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
