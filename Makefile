@@ -65,6 +65,7 @@ safety: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m "" tests/test_storage_hostile.py tests/cli/test_hostile_data.py tests/test_hostile_models.py
 	$(BIN)/python tools/kills.py
 	$(BIN)/python tools/parity.py
+	$(BIN)/python tools/parity.py --learned
 
 COMMA := ,
 # $(call sanitized,FOLDER,SANITIZERS): the core built with sanitizers, into build/FOLDER, with names for their reports.
