@@ -136,6 +136,23 @@ def test_trees_are_as_good_as_a_user_would_make_them() -> None:
     assert min(scores) > max(without.records[without.records["method"] == "boosted trees"]["score"])
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_trees_have_weights_only_if_they_differ(monkeypatch: pytest.MonkeyPatch, class_weight: Any) -> None:
+    """Equal weights give the same trees, but scikit-learn needs several times as long with them."""
+    X, y = make_classification(120, 6, weights=[0.7], random_state=0)
+    fit, seen = HistGradientBoostingClassifier.fit, []
+
+    def watched(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        seen.append(sample_weight)
+        return fit(self, X, y, sample_weight=sample_weight)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", watched)
+    model = SVC(class_weight=class_weight).fit(X, y)
+    frontier(model, X, y, cv=2, methods=[], baselines=["boosted trees"], random_state=0)
+    assert seen
+    assert all((weights is None) == (class_weight is None) for weights in seen)
+
+
 def test_a_search_passes_its_score_on(moons: Any) -> None:
     X, y = moons
     search = GridSearchCV(SVC(gamma=1.0), {"C": [1.0, 5.0]}, scoring=["f1", "roc_auc"], refit="f1", cv=2).fit(X, y)
