@@ -248,7 +248,10 @@ def _first_coefficients(
     tilt: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """W (m + 1, q), exact for a sample of the block; an output whose samples are all of one sign gets that sign."""
+    """W (m + 1, q) for a sample of the block; an output whose samples are all of one sign gets that sign.
+
+    The penalty is ½βᵀβ, as in `Batches`.
+    """
     n = points.n_points
     W = np.zeros((len(alive) + 1, block.sign.shape[1]))
     both = (block.sign > 0).any(axis=0) & (block.sign < 0).any(axis=0) | (tilt > 0)
