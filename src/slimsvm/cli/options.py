@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from slimsvm.cli import output
-from slimsvm.cli.errors import UsageFailure
+from slimsvm.cli.errors import UsageFailure, library_errors
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from slimsvm.cli.readers import Source
+    from slimsvm.data.files import Source
 
 Command = Callable[..., Any]
 
@@ -180,7 +180,7 @@ class Reading:
 
         n_features is for rows that have more features than the machine.
         """
-        from slimsvm.cli.readers import Wanted, open_data
+        from slimsvm.data.files import Wanted, open_data
 
         wanted = Wanted(
             names=machine.feature_names if machine else None,
@@ -194,7 +194,8 @@ class Reading:
             accepts_more_features=accepts_more_features,
             advice=advice,
         )
-        source = open_data(path, wanted, self.format)
+        with library_errors():
+            source = open_data(path, wanted, self.format)
         for text in () if self.quiet else source.notes:
             output.note(text)
         return source

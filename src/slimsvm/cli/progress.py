@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slimsvm.cli.readers import Block, Source
+    from slimsvm.data.files import Block, Source
 
 
 def on_terminal() -> bool:

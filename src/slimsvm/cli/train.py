@@ -161,7 +161,7 @@ def _read(reading: options.Reading, path: str, task: str) -> Training:
 
     from slimsvm.answers import Classes, Inlier, Value
     from slimsvm.cli.inputs import require_numbers
-    from slimsvm.cli.readers import gather
+    from slimsvm.data.files import gather
 
     source = reading.open(path, needs_target=task != "inlier")
     X, y = gather(source)
