@@ -14,6 +14,7 @@ from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, Spa
 from slimsvm.importers import import_model
 from slimsvm.kernels import Rbf, resolve_gamma
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.descent import Descent
 from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_gradient, map_rows
 from slimsvm.methods.large_margin.metric_start import (
     MetricSettings,
@@ -22,7 +23,7 @@ from slimsvm.methods.large_margin.metric_start import (
     principal_map,
     with_median_distance,
 )
-from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, Descent, stochastic_passes
+from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, stochastic_passes
 from slimsvm.methods.large_margin.objective import MarginObjective
 from slimsvm.optim.margin_problem import MarginProblem
 
@@ -139,14 +140,14 @@ def test_the_gradient_of_a_batch(shape: str, as_csr: bool) -> None:
     W = rng.standard_normal((4, 2))
 
     def state(Z: Any, A: Any) -> Descent:
-        descent = Descent(batches, Placement(Z, A), "squared_hinge", np.random.default_rng(0))
+        descent = batches.descent(Placement(Z, A), "squared_hinge", np.random.default_rng(0))
         descent.W = W
         return descent
 
     def value(Z: Any, A: Any) -> float:
-        return state(Z, A).loss(np.arange(12), np.sum(Z**2, axis=1))[0]
+        return state(Z, A).gradients(batches.batch(np.arange(12)), np.sum(Z**2, axis=1))[0]
 
-    _, by_Z, by_A, _ = state(Z, A).loss(np.arange(12), np.sum(Z**2, axis=1))
+    _, by_Z, by_A, _ = state(Z, A).gradients(batches.batch(np.arange(12)), np.sum(Z**2, axis=1))
     to_Z, to_A = rng.standard_normal(Z.shape), rng.standard_normal(A.shape)
     assert by_A is not None
     assert np.sum(by_Z * to_Z) == pytest.approx(slope_along(lambda at: value(at, A), Z, to_Z), rel=1e-5)

@@ -16,10 +16,11 @@ from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, Spa
 from slimsvm.kernels import make_kernel
 from slimsvm.kernels.geometry import row_norms
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin import descent as steps
 from slimsvm.methods.large_margin import minibatch as stochastic
 from slimsvm.methods.large_margin import search as sparse_search
 from slimsvm.methods.large_margin.metric import Placement
-from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, Descent, stochastic_passes
+from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, stochastic_passes
 from slimsvm.methods.large_margin.objective import fit_coefficients
 from slimsvm.optim.margin_problem import MarginProblem
 
@@ -58,10 +59,10 @@ def test_the_gradient_of_all_samples_is_that_of_the_objective(loss: Any, kind: s
     batches = Batches(Points(kernel, X), problem)
     batches.dtype = np.dtype(np.float64)
     Z = Z if batches.points.centre is None else Z - batches.points.centre
-    descent = Descent(batches, Placement(Z), loss, rng)
+    descent = batches.descent(Placement(Z), loss, rng)
     descent.W = rng.standard_normal(descent.W.shape)
     norms = row_norms(Z)
-    value, by_Z, _, by_W = descent.loss(np.arange(n), norms)
+    value, by_Z, _, by_W = descent.gradients(batches.batch(np.arange(n)), norms)
     penalty, more_Z, more_W = descent.penalise(norms)
     by_W[:-1] += more_W
     scale, power = float(batches.scale.mean()) * n, 2 if loss == "squared_hinge" else 1
@@ -239,7 +240,7 @@ def test_costs_and_values_beyond_single_precision() -> None:
 
 def test_divergence_is_told_and_the_machine_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_moons(400, noise=0.2, random_state=0)
-    monkeypatch.setattr(stochastic, "NEWTON_RATE", 1e6)
+    monkeypatch.setattr(steps, "NEWTON_RATE", 1e6)
     model = batched(n_vectors=6, loss="squared_hinge", batch_size=20)
     with pytest.warns(ConvergenceWarning, match=r"diverged after \d+ of 40 passes"), np.errstate(all="ignore"):
         model.fit(X, y)
