@@ -14,7 +14,7 @@ from scipy import sparse
 import slimsvm.data.arrays
 import slimsvm.data.files.arrays
 from slimsvm.data import Rows, make_rows, read_rows
-from slimsvm.data.files import base, parquet, stream
+from slimsvm.data.files import base, parquet, stream, tables
 from slimsvm.exceptions import DataError
 
 RNG = np.random.default_rng(0)
@@ -119,9 +119,9 @@ IN_ORDER = ("iterable", "quotes", "gzip", "npz")  # cannot be read in another or
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (base, parquet, slimsvm.data.arrays, slimsvm.data.files.arrays):
+    for module in (base, parquet, tables, slimsvm.data.arrays, slimsvm.data.files.arrays):
         monkeypatch.setattr(module, "BLOCK_VALUES", 800)
-        monkeypatch.setattr(module, "PIECE_VALUES", 100)
+        monkeypatch.setattr(module, "PIECE_VALUES", 100, raising=False)
     read = stream.Stream.read
     monkeypatch.setattr(stream.Stream, "read", lambda self, n=5000: read(self, min(n, 5000)))
     monkeypatch.setattr(stream, "TEXT_PIECE", 777)

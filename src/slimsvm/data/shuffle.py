@@ -18,33 +18,25 @@ WINDOW_VALUES = 1 << 23  # of the rows that are held and shuffled at a time: 32 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows X (n, d) as a trainer needs them, their targets (n,) and weights (n,)."""
+    """Rows X (n, d) as a trainer needs them, their targets (n,) and costs (n,)."""
 
     X: Any
     y: FloatArray
-    w: FloatArray
+    costs: FloatArray
 
     def __len__(self) -> int:
         return len(self.y)
 
     def take(self, rows: Any) -> Part:
         """The part with these rows."""
-        return Part(self.X[rows], self.y[rows], self.w[rows])
+        return Part(self.X[rows], self.y[rows], self.costs[rows])
 
 
-def batches(rows: Rows, size: int, prepare: Callable[[Block], Part], rng: np.random.Generator) -> Iterator[Part]:
-    """All rows in random order, `size` at a time; what is left at the end, fewer than `size` rows, is left out."""
-    rest: Part | None = None
-    for window in _windows(rows, prepare, rng):
-        window = window if rest is None else _joined([rest, window])
-        order = rng.permutation(len(window))
-        end = len(order) - len(order) % size
-        for start in range(0, end, size):
-            yield window.take(order[start : start + size])
-        rest = window.take(order[end:]) if end < len(order) else None
+def windows(rows: Rows, size: int, prepare: Callable[[Block], Part], rng: np.random.Generator) -> Iterator[Part]:
+    """All rows in random order, in parts whose lengths are multiples of `size`.
 
-
-def _windows(rows: Rows, prepare: Callable[[Block], Part], rng: np.random.Generator) -> Iterator[Part]:
+    What is left at the end, fewer than `size` rows, is left out.
+    """
     held: list[Part] = []
     n_values = 0
     for block in rows.shuffled(rng):
@@ -52,10 +44,22 @@ def _windows(rows: Rows, prepare: Callable[[Block], Part], rng: np.random.Genera
         held.append(part)
         n_values += part.X.nnz + len(part) if is_sparse(part.X) else part.X.size
         if n_values >= WINDOW_VALUES:
-            yield _joined(held)
-            held, n_values = [], 0
+            window, held = _shuffled(held, size, rng)
+            n_values = 0
+            if len(window):
+                yield window
     if held:
-        yield _joined(held)
+        window, _ = _shuffled(held, size, rng)
+        if len(window):
+            yield window
+
+
+def _shuffled(parts: list[Part], size: int, rng: np.random.Generator) -> tuple[Part, list[Part]]:
+    """The rows of all parts in random order, as many as make whole batches, and the others."""
+    together = _joined(parts)
+    order = rng.permutation(len(together))
+    end = len(order) - len(order) % size
+    return together.take(order[:end]), [together.take(order[end:])] if end < len(order) else []
 
 
 def _joined(parts: list[Part]) -> Part:
@@ -64,5 +68,5 @@ def _joined(parts: list[Part]) -> Part:
     return Part(
         stack_rows([part.X for part in parts]),
         np.concatenate([part.y for part in parts]),
-        np.concatenate([part.w for part in parts]),
+        np.concatenate([part.costs for part in parts]),
     )

@@ -20,20 +20,22 @@ from slimsvm.data.labels import Labels
 from slimsvm.data.rows import Rows
 from slimsvm.data.sample import Sample, stacked
 from slimsvm.exceptions import DataError
+from slimsvm.kernels.geometry import row_norms
 
 LARGEST = 1e100  # of a number: sums of squares must not overflow
 
 
 class Moments:
-    """Mean, sum of squared deviations, smallest and largest value of every feature, of rows in blocks."""
+    """Mean, sum of squared deviations, smallest and largest value of every feature, and the largest ‖x‖², of rows."""
 
     def __init__(self) -> None:
-        self.n = 0
+        self.n, self.farthest = 0, 0.0
         self.mean = self.squares = self.low = self.high = np.zeros(0)
 
     def add(self, X: Any) -> None:
         """Add rows X (n, d); CSR rows may be wider than those before."""
         n, mean, squares, low, high = _moments(X)
+        self.farthest = max(self.farthest, float(row_norms(X).max(initial=0.0)))
         if not self.n:
             self.n, self.mean, self.squares, self.low, self.high = n, mean, squares, low, high
             return
@@ -159,7 +161,7 @@ class _Pass:
             block, weights = block.take(weights > 0), weights[weights > 0]
         if not len(weights):
             return
-        if np.abs(block.X.data if is_sparse(block.X) else block.X).max(initial=0.0) > LARGEST:
+        if float(np.abs(block.X.data if is_sparse(block.X) else block.X).max(initial=0.0)) > LARGEST:
             raise DataError(f"The numbers of {self.name} must be within ±{LARGEST:g}. Scale them.")
         self.moments.add(block.X)
         self.sparse = self.sparse or is_sparse(block.X)

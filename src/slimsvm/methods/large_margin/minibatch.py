@@ -5,7 +5,7 @@ All steps shrink to zero along half a cosine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,8 +103,12 @@ def stochastic_passes(
     schedule: BatchSchedule,
     rng: np.random.Generator,
     pull: Pull | None = None,
+    stops: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Placement, float]]:
-    """The vectors and map, and a noisy estimate of the objective, after each pass; fewer passes if it diverges."""
+    """The vectors and map, and a noisy estimate of the objective, after each pass; fewer passes if it diverges.
+
+    The passes end when `stops` says so, within one of them.
+    """
     batches = Batches(points, problem, float(start.mapped(points).norms.max(initial=0.0)))
     descent = batches.descent(start, loss, rng, pull)
     batch, per_pass, passes = schedule.steps(batches.n)
@@ -118,6 +122,9 @@ def stochastic_passes(
             calm, warm = rates(descent.n_steps / total)
             value += descent.step(batches.batch(order[a : a + batch]), calm, warm)
             if not np.isfinite(value):
+                return
+            if stops():
+                yield descent.place, np.inf
                 return
         scale = float(batches.scale.mean()) * batches.n
         yield descent.place, scale * value / per_pass

@@ -1,0 +1,108 @@
+"""Mini-batch descent on rows in blocks, and the coefficients at its end.
+
+The steps are those of data in memory (`descent.py`). Rows come in random order as far as their source allows; starts,
+first coefficients and curvature are those of a sample of the rows. At the end, the vectors are fixed,
+and `row_coefficients.py` solves for the coefficients on all rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.methods.common.deadline import Deadline
+from slimsvm.methods.common.progress import Progress
+from slimsvm.methods.large_margin.checkpoint import Checkpoint, Position
+from slimsvm.methods.large_margin.descent import Descent
+from slimsvm.methods.large_margin.metric import Placement
+from slimsvm.methods.large_margin.minibatch import STEPS, rates
+from slimsvm.methods.large_margin.rows import RowBatches
+
+PASSES = 20  # by default, at most
+ENOUGH = 20_000_000  # rows in all passes, after which more passes gain little
+FEWEST = 2  # passes, at least
+KEPT_SECONDS = 1.0  # between two placements that Ctrl-C can leave
+
+
+def passes_for(n_rows: int, batch_size: int, given: int | None) -> int:
+    """The number of passes over so many rows."""
+    if given is not None:
+        return given
+    per_pass = max(1, n_rows // min(batch_size, n_rows))
+    return max(FEWEST, min(PASSES, -(-ENOUGH // n_rows)), -(-STEPS // per_pass))
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a descent reports to and asks: progress, time limit, checkpoint, and who keeps the best placement."""
+
+    progress: Progress
+    deadline: Deadline
+    checkpoint: Checkpoint
+    keep: Callable[[Placement], None]
+
+
+def descend_rows(
+    feed: RowBatches,
+    descent: Descent,
+    size: int,
+    passes: int,
+    rng: np.random.Generator,
+    seed: list[int],
+    tools: Tools,
+    history: list[dict[str, Any]],
+) -> bool:
+    """Move the descent by passes over all rows; whether all of its numbers stayed finite.
+
+    It ends early if the time is up or if it diverges. `seed` makes the order of rows of this descent its own.
+    """
+    n_rows = feed.data.n_rows
+    per_pass = n_rows // size
+    total, scale = passes * per_pass, float(feed.sample.scale.mean()) * feed.sample.n
+    at = tools.checkpoint.restore(descent, rng, history) or Position()
+    meter = _Meter(tools, passes, n_rows, at.n_passes * n_rows + at.n_batches * size)
+    for n_pass in range(at.n_passes, passes):
+        for number, batch in enumerate(feed.batches(size, [*seed, n_pass])):
+            if number < at.n_batches:
+                continue
+            if descent.needs_refresh:
+                descent.refresh(feed.sample.sample(rng))
+            value = descent.step(batch, *rates(descent.n_steps / total))
+            if not np.isfinite(value):
+                return False
+            at.n_batches, at.value = number + 1, at.value + value
+            meter.tell(n_pass, batch.n_rows, scale * at.value / at.n_batches, descent)
+            tools.checkpoint.save_if_due(descent, rng, at, history)
+            if tools.deadline.stops():
+                return True
+        history.append({"step": len(history), "objective": scale * at.value / per_pass})
+        at.n_passes, at.n_batches, at.value = n_pass + 1, 0, 0.0
+    tools.checkpoint.save(descent, rng, at, history)
+    return True
+
+
+class _Meter:
+    """Reports how far a descent is, and keeps its placement every second."""
+
+    def __init__(self, tools: Tools, passes: int, n_rows: int, done: int) -> None:
+        self.tools, self.passes, self.n_rows, self.done = tools, passes, n_rows, done
+        self.first, self.began = done, time.monotonic()
+        self.kept = self.began
+
+    def tell(self, n_pass: int, n_rows: int, value: float, descent: Descent) -> None:
+        """Count rows, and report the objective so far."""
+        self.done += n_rows
+        now = time.monotonic()
+        if now - self.kept < KEPT_SECONDS:
+            return
+        self.kept = now
+        self.tools.keep(descent.place)
+        rate, share = (self.done - self.first) / (now - self.began), self.done / (self.passes * self.n_rows)
+        self.tools.progress.tell(
+            "pass %d of %d, %.0f %%, %s rows per second, objective about %.6g",
+            n_pass + 1, self.passes, 100 * share, f"{rate:,.0f}", value, share=share,
+        )  # fmt: skip
