@@ -17,6 +17,7 @@
 #include "hull.h"
 #include "machine.h"
 #include "margin.h"
+#include "step.h"
 #include "svmlight.h"
 
 namespace nb = nanobind;
@@ -335,6 +336,113 @@ Index solve_margin(const Table& phi, const Table& sign, const Table& offset, con
     return slim::solve_margin(problem, squared, tolerance, most, state);
 }
 
+using FloatRow = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatTable = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using NewFloats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using Order = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The steps of mini-batches; arrays have the shapes that step.h states.
+class Steps {
+public:
+    Steps(const std::string& map, Index d, Index p, Index m, Index copies, int power, double gamma, const FloatRow& ridge,
+          const FloatRow& tilt, float vectors_unit, float vectors_rate, float map_rate, float newton_rate,
+          const std::optional<FloatRow>& map_unit, const std::optional<FloatTable>& pull_start,
+          const std::optional<FloatRow>& pull_weights, float pull_scale) {
+        const Index q = static_cast<Index>(ridge.size());
+        slim::StepShape shape{d, p, m, q, copies, slim::StepMap::none, power, gamma};
+        if (map == "diagonal") shape.map = slim::StepMap::diagonal;
+        if (map == "projection") shape.map = slim::StepMap::projection;
+        require(d >= 1 && p >= 1 && m >= 1 && q >= 1 && copies >= 1, "a step needs rows, vectors and outputs.");
+        require(shape.map == slim::StepMap::projection || d == p, "only a projection changes the number of features.");
+        require(static_cast<Index>(tilt.size()) == q, "tilt must have a number for each output.");
+        map_size_ = shape.map == slim::StepMap::none ? 0 : shape.map == slim::StepMap::diagonal ? d : d * p;
+        require(map_size_ == 0 || (map_unit && static_cast<Index>(map_unit->size()) == d), "map_unit must be (d,).");
+        require(!pull_start || (static_cast<Index>(pull_start->size()) == map_size_ && pull_weights &&
+                                static_cast<Index>(pull_weights->size()) == d),
+                "a pull needs a start like the map, and weights (d,).");
+        const slim::StepScales scales{vectors_unit, vectors_rate, map_rate, newton_rate,
+                                      map_unit ? map_unit->data() : nullptr, ridge.data(), tilt.data(),
+                                      pull_start ? pull_start->data() : nullptr,
+                                      pull_weights ? pull_weights->data() : nullptr, pull_scale};
+        steps_ = std::make_unique<slim::Steps>(shape, scales);
+    }
+
+    void write(const FloatTable& z, const FloatTable& z_mean, const FloatTable& z_square, const FloatTable& a,
+               const FloatTable& a_mean, const FloatTable& a_square, const FloatTable& w, const FloatTable& w_mean) {
+        const FloatTable* all[8] = {&z, &z_mean, &z_square, &a, &a_mean, &a_square, &w, &w_mean};
+        for (int i = 0; i < 8; ++i) require(static_cast<Index>(all[i]->size()) == size(i), "an array has the wrong size.");
+        steps_->write_vectors(z.data(), z_mean.data(), z_square.data());
+        if (map_size_ > 0) steps_->write_map(a.data(), a_mean.data(), a_square.data());
+        steps_->write_coefficients(w.data(), w_mean.data());
+    }
+
+    void read(const NewFloats& z, const NewFloats& z_mean, const NewFloats& z_square, const NewFloats& a,
+              const NewFloats& a_mean, const NewFloats& a_square, const NewFloats& w, const NewFloats& w_mean) const {
+        const NewFloats* all[8] = {&z, &z_mean, &z_square, &a, &a_mean, &a_square, &w, &w_mean};
+        for (int i = 0; i < 8; ++i) require(static_cast<Index>(all[i]->size()) == size(i), "an array has the wrong size.");
+        steps_->read_vectors(z.data(), z_mean.data(), z_square.data());
+        if (map_size_ > 0) steps_->read_map(a.data(), a_mean.data(), a_square.data());
+        steps_->read_coefficients(w.data(), w_mean.data());
+    }
+
+    void write_inverse(const FloatTable& inverse) {
+        const Index n = steps_->shape().m + 1;
+        require(static_cast<Index>(inverse.size()) == n * n, "inverse must be (m + 1, m + 1).");
+        steps_->write_inverse(inverse.data());
+    }
+
+    bool is_finite() const { return steps_->is_finite(); }
+
+    double run(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
+               const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
+               const FloatTable& cost, const Order& order, Index batch, Index own, Index done, const Doubles& calm,
+               const Doubles& warm, int threads) {
+        const slim::StepShape& shape = steps_->shape();
+        const Index count = static_cast<Index>(calm.size()), many = shape.copies * shape.q;
+        const Index n = static_cast<Index>(sign.size()) / many;
+        require(batch >= 1 && own >= 0 && own <= shape.m && done >= 0 && threads >= 1, "a size is out of range.");
+        require(static_cast<Index>(order.size()) == batch * count && warm.size() == calm.size(),
+                "order must have a batch of rows for each step, and calm and warm one number.");
+        require(static_cast<Index>(sign.size()) == n * many && offset.size() == sign.size() && cost.size() == sign.size(),
+                "sign, offset and cost must have a number for each copy, row and output.");
+        require(!centre || static_cast<Index>(centre->size()) == shape.d, "centre must be (d,).");
+        slim::StepRows rows{x.data(), is_float(x.dtype()), nullptr, nullptr, centre ? centre->data() : nullptr, n,
+                            sign.data(), offset.data(), cost.data()};
+        if (columns) {
+            require(!centre && starts && static_cast<Index>(starts->size()) == n + 1 && columns->size() == x.size(),
+                    "X is a malformed CSR matrix: sizes disagree.");
+            rows.columns = columns->data();
+            rows.starts = starts->data();
+        } else {
+            require(static_cast<Index>(x.size()) == n * shape.d, "X must be (n, d).");
+        }
+        const nb::gil_scoped_release release;
+        check_order(rows, order, static_cast<Index>(x.size()));
+        return steps_->run(rows, order.data(), batch, count, own, done, calm.data(), warm.data(), threads);
+    }
+
+private:
+    Index size(int which) const {
+        const slim::StepShape& shape = steps_->shape();
+        return which < 3 ? shape.m * shape.p : which < 6 ? map_size_ : (shape.m + 1) * shape.q;
+    }
+
+    void check_order(const slim::StepRows& rows, const Order& order, Index stored) const {
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            const Index i = order.data()[k];
+            require(i >= 0 && i < rows.n, "order names a row that is not there.");
+            if (!rows.columns) continue;
+            require(rows.starts[i] >= 0 && rows.starts[i] <= rows.starts[i + 1] && rows.starts[i + 1] <= stored,
+                    "X is a malformed CSR matrix: starts must rise.");
+            for (Index e = rows.starts[i]; e < rows.starts[i + 1]; ++e)
+                require(rows.columns[e] >= 0 && rows.columns[e] < steps_->shape().d, "a column of X is out of range.");
+        }
+    }
+
+    std::unique_ptr<slim::Steps> steps_;
+    Index map_size_ = 0;
+};
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -373,5 +481,18 @@ NB_MODULE(_native, m) {
         .def("copy_state", &copy_state)
         .def_prop_ro("square", &slim::Hull::square)
         .def_prop_ro("gap", &slim::Hull::gap);
+    nb::class_<Steps>(m, "Steps")
+        .def(nb::init<const std::string&, Index, Index, Index, Index, int, double, const FloatRow&, const FloatRow&, float,
+                      float, float, float, const std::optional<FloatRow>&, const std::optional<FloatTable>&,
+                      const std::optional<FloatRow>&, float>(),
+             nb::kw_only(), "map"_a, "d"_a, "p"_a, "m"_a, "copies"_a, "power"_a, "gamma"_a, "ridge"_a, "tilt"_a,
+             "vectors_unit"_a, "vectors_rate"_a, "map_rate"_a, "newton_rate"_a, "map_unit"_a.none(),
+             "pull_start"_a.none(), "pull_weights"_a.none(), "pull_scale"_a)
+        .def("write", &Steps::write)
+        .def("read", &Steps::read)
+        .def("write_inverse", &Steps::write_inverse)
+        .def("is_finite", &Steps::is_finite)
+        .def("run", &Steps::run, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a, "offset"_a,
+             "cost"_a, "order"_a, "batch"_a, "own"_a, "done"_a, "calm"_a, "warm"_a, "threads"_a);
     m.def("make_hull", &make_hull, "rows"_a, "signs"_a, "alpha"_a);
 }

@@ -133,6 +133,8 @@ constexpr double kSmallest = 1e-14;                         // SMALLEST of optim
 constexpr double kBackOff = 0.995;                          // BACK_OFF of optim/margin.py
 constexpr double kTiny = 1e-300, kBelow = 1.0 - 0x1p-52;  // TINY and BELOW
 
+struct StepKernels;  // step_plan.h
+
 struct InstructionSet {
     const char* name;
     Kernels<float> f32;
@@ -141,6 +143,7 @@ struct InstructionSet {
     Index (*move)(const Move&, double* margins, Index n);
     Agreement agreement;
     MarginSolver hinge, squared_hinge;
+    const StepKernels* step;
 };
 
 extern const InstructionSet baseline;

@@ -161,6 +161,36 @@ def solve_margin(
     return (w, b, alpha, value, gap), abs(taken), taken > 0
 
 
+def steps(**given: Any) -> Any:
+    """The state of a descent in mini-batches, for `run_steps`; its numbers are all zero at first (native/step.h)."""
+    return _native.Steps(**given)
+
+
+def run_steps(
+    steps: Any,
+    X: Any,
+    centre: NDArray[np.float64] | None,
+    parts: tuple[NDArray[np.float32], ...],
+    order: NDArray[np.intp],
+    batch: int,
+    own: int,
+    done: int,
+    calm: NDArray[np.float64],
+    warm: NDArray[np.float64],
+    work: float,
+) -> float:
+    """Make one step per number in `calm`; see `Descent` of methods/large_margin/descent.py. The sum of the objectives.
+
+    `parts` are σ, o and u; `work` is the number of multiplications of a step.
+    """
+    columns = starts = None
+    if is_sparse(X):
+        columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+        X = X.data
+    n_threads = threads(-1, work)
+    return float(steps.run(X, columns, starts, centre, *parts, order, batch, own, done, calm, warm, n_threads))
+
+
 def threads(n_jobs: int | None, work: float) -> int:
     """The number of threads for `work` multiplications: one if they are few, else `n_jobs` as joblib defines it.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.arrays import stack_rows
@@ -32,10 +33,12 @@ class Part:
         return Part(self.X[rows], self.y[rows], self.costs[rows])
 
 
-def windows(rows: Rows, size: int, prepare: Callable[[Block], Part], rng: np.random.Generator) -> Iterator[Part]:
-    """All rows in random order, in parts whose lengths are multiples of `size`.
+def windows(
+    rows: Rows, size: int, prepare: Callable[[Block], Part], rng: np.random.Generator
+) -> Iterator[tuple[Part, NDArray[np.intp]]]:
+    """All rows: parts, and a random order of their rows, as many as are a multiple of `size`.
 
-    What is left at the end, fewer than `size` rows, is left out.
+    Rows that are left over are in the next part, too. What is left at the end, fewer than `size` rows, is left out.
     """
     held: list[Part] = []
     n_values = 0
@@ -44,22 +47,22 @@ def windows(rows: Rows, size: int, prepare: Callable[[Block], Part], rng: np.ran
         held.append(part)
         n_values += part.X.nnz + len(part) if is_sparse(part.X) else part.X.size
         if n_values >= WINDOW_VALUES:
-            window, held = _shuffled(held, size, rng)
+            window, order, held = _shuffled(held, size, rng)
             n_values = 0
-            if len(window):
-                yield window
+            if len(order):
+                yield window, order
     if held:
-        window, _ = _shuffled(held, size, rng)
-        if len(window):
-            yield window
+        window, order, _ = _shuffled(held, size, rng)
+        if len(order):
+            yield window, order
 
 
-def _shuffled(parts: list[Part], size: int, rng: np.random.Generator) -> tuple[Part, list[Part]]:
-    """The rows of all parts in random order, as many as make whole batches, and the others."""
+def _shuffled(parts: list[Part], size: int, rng: np.random.Generator) -> tuple[Part, NDArray[np.intp], list[Part]]:
+    """The rows of all parts, a random order of as many as make whole batches, and the others."""
     together = _joined(parts)
     order = rng.permutation(len(together))
     end = len(order) - len(order) % size
-    return together.take(order[:end]), [together.take(order[end:])] if end < len(order) else []
+    return together, order[:end], [together.take(order[end:])] if end < len(order) else []
 
 
 def _joined(parts: list[Part]) -> Part:

@@ -13,6 +13,7 @@ from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, Spa
 from slimsvm.data import make_rows, sample
 from slimsvm.exceptions import FormatError
 from slimsvm.methods.large_margin import checkpoint as checkpoints
+from slimsvm.methods.large_margin import streaming
 from slimsvm.methods.large_margin.descent import Descent
 
 X, Y = make_moons(3000, noise=0.25, random_state=0)
@@ -33,6 +34,7 @@ class Stopped(Exception):
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample, "ROWS", 300)
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    monkeypatch.setattr(streaming, "TOGETHER", 3)
 
 
 def trained(case: str, path: Path | None) -> bytes:
@@ -45,17 +47,17 @@ def trained(case: str, path: Path | None) -> bytes:
 @pytest.mark.parametrize("case", CASES)
 def test_a_resumed_training_gives_the_same_bytes(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = trained(case, None)
-    path, step = tmp_path / "run.checkpoint", Descent.step
+    path, step = tmp_path / "run.checkpoint", Descent.run
     rng, n_stops = np.random.default_rng(5), 0
     for _ in range(100):
-        left = iter(range(int(rng.integers(1, 30)), -1, -1))
+        left = iter(range(int(rng.integers(1, 10)), -1, -1))
 
         def stopping(*arguments: Any, left: Any = left) -> float:
             if next(left, 0) == 0:
                 raise Stopped
             return step(*arguments)
 
-        monkeypatch.setattr(Descent, "step", stopping)
+        monkeypatch.setattr(Descent, "run", stopping)
         try:
             found = trained(case, path)
             break
@@ -65,6 +67,7 @@ def test_a_resumed_training_gives_the_same_bytes(case: str, tmp_path: Path, monk
     assert found == whole
     monkeypatch.undo()
     monkeypatch.setattr(sample, "ROWS", 300)
+    monkeypatch.setattr(streaming, "TOGETHER", 3)
     assert trained(case, path) == whole  # of a training that has ended, nothing is left to do
 
 

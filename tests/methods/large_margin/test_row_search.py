@@ -219,14 +219,15 @@ def test_max_time_keeps_the_best_so_far(solver: str, monkeypatch: pytest.MonkeyP
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "KEPT_SECONDS", 0.0)
-    step, calls = Descent.step, iter(range(10**9))
+    monkeypatch.setattr(streaming, "TOGETHER", 1)
+    step, calls = Descent.run, iter(range(10**9))
 
     def interrupted(*arguments: Any) -> float:
         if next(calls) == 200:
             raise KeyboardInterrupt
         return step(*arguments)
 
-    monkeypatch.setattr(Descent, "step", interrupted)
+    monkeypatch.setattr(Descent, "run", interrupted)
     model = classifier()
     with pytest.raises(slimsvm.Interrupted):
         model.fit(make_rows(X, Y))

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
 from slimsvm.kernels import make_kernel
-from slimsvm.kernels.geometry import row_norms
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin import compiled_descent
 from slimsvm.methods.large_margin import descent as steps
 from slimsvm.methods.large_margin import minibatch as stochastic
 from slimsvm.methods.large_margin import search as sparse_search
@@ -61,9 +61,8 @@ def test_the_gradient_of_all_samples_is_that_of_the_objective(loss: Any, kind: s
     Z = Z if batches.points.centre is None else Z - batches.points.centre
     descent = batches.descent(Placement(Z), loss, rng)
     descent.W = rng.standard_normal(descent.W.shape)
-    norms = row_norms(Z)
-    value, by_Z, _, by_W = descent.gradients(batches.batch(np.arange(n)), norms)
-    penalty, more_Z, more_W = descent.penalise(norms)
+    value, by_Z, _, by_W = descent.gradients(batches.rows().take(np.arange(n), np.float64))
+    penalty, more_Z, more_W = descent.penalise(np.arange(m))
     by_W[:-1] += more_W
     scale, power = float(batches.scale.mean()) * n, 2 if loss == "squared_hinge" else 1
 
@@ -145,7 +144,8 @@ def test_sparse_data_and_weights(digits: Any, monkeypatch: pytest.MonkeyPatch) -
     X, y = digits[0][:400], digits[1][:400]
     model = batched(n_passes=20).fit(sparse.csr_array(X), y)
     assert model.score(sparse.csr_array(X), y) > 0.95
-    monkeypatch.setattr(stochastic, "NARROW", 10)
+    monkeypatch.setattr(steps, "NARROW", 10)
+    monkeypatch.setattr(compiled_descent, "NARROW", 10)
     narrow = batched(n_passes=20).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(narrow.objective_, model.objective_, rtol=0.05)
     weighted = batched(n_passes=20).fit(X, y, sample_weight=np.where(y == 3, 100.0, 1.0))
@@ -241,6 +241,7 @@ def test_costs_and_values_beyond_single_precision() -> None:
 def test_divergence_is_told_and_the_machine_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_moons(400, noise=0.2, random_state=0)
     monkeypatch.setattr(steps, "NEWTON_RATE", 1e6)
+    monkeypatch.setattr(compiled_descent, "NEWTON_RATE", 1e6)
     model = batched(n_vectors=6, loss="squared_hinge", batch_size=20)
     with pytest.warns(ConvergenceWarning, match=r"diverged after \d+ of 40 passes"), np.errstate(all="ignore"):
         model.fit(X, y)

@@ -127,28 +127,29 @@ class Checkpoint:
 
 def state(descent: Descent) -> tuple[Arrays, dict[str, Any]]:
     """The numbers that a descent has changed since its start."""
-    arrays: Arrays = {"Z": descent.Z, "W": descent.W, "W_mean": descent.W_mean}
-    for name, adam in (("vectors", descent.vectors), ("map", descent.map)):
-        if adam is not None:
-            arrays |= {f"{name}.x": adam.x, f"{name}.mean": adam.mean, f"{name}.square": adam.square}
-    if descent.curvature is not None:
-        arrays["curvature"] = descent.curvature[0]
-    copies = {name: np.atleast_1d(a).copy() for name, a in arrays.items()}
-    return copies, {"n_steps": descent.n_steps, "penalty": float(descent.penalty)}
+    descent.fetch()
+    copies = {name: a.copy() for name, a in _arrays(descent).items()}
+    if descent.inverse is not None:
+        copies["inverse"] = descent.inverse.copy()
+    return copies, {"n_steps": descent.n_steps, "next_refresh": descent.next_refresh}
 
 
 def set_state(descent: Descent, arrays: Arrays, facts: dict[str, Any]) -> None:
     """Put a descent into a state that `state` gave."""
-    for name, x in (("Z", descent.Z), ("W", descent.W), ("W_mean", descent.W_mean)):
+    for name, x in _arrays(descent).items():
         x[...] = _like(arrays, name, x)
+    descent.inverse = arrays.get("inverse")
+    descent.n_steps, descent.next_refresh = facts["n_steps"], facts["next_refresh"]
+    descent.push()
+
+
+def _arrays(descent: Descent) -> Arrays:
+    """The arrays that steps change in place."""
+    found: Arrays = {"W": descent.W, "W_mean": descent.W_mean}
     for name, adam in (("vectors", descent.vectors), ("map", descent.map)):
         if adam is not None:
-            for part, x in (("x", adam.x), ("mean", adam.mean), ("square", adam.square)):
-                x[...] = _like(arrays, f"{name}.{part}", x)
-            adam.n_steps = facts["n_steps"]
-    descent.n_steps, descent.penalty = facts["n_steps"], facts["penalty"]
-    if "curvature" in arrays:
-        descent.curvature = (np.asfortranarray(arrays["curvature"]), True)
+            found |= {f"{name}.x": adam.x, f"{name}.mean": adam.mean, f"{name}.square": adam.square}
+    return found
 
 
 def _like(arrays: Arrays, name: str, x: Any) -> Any:

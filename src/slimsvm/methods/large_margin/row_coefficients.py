@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from slimsvm._record import FloatArray
-from slimsvm.methods.large_margin.descent import Batch
+from slimsvm.methods.large_margin.descent import Rows
 from slimsvm.methods.large_margin.metric import Placement, map_rows
 from slimsvm.methods.large_margin.objective import SINGULAR, MarginFit
 from slimsvm.methods.large_margin.rows import RowBatches
@@ -32,9 +32,10 @@ from slimsvm.optim.margin import add_rows, in_basis
 from slimsvm.optim.margin_problem import MarginSolution
 from slimsvm.optim.result import Status
 
-STEPS = 4  # of Newton, at most
-LENGTHS = (1.0, 0.3)  # the t that are tried
-LITTLE = 1e-6  # of the objective: a step that gains less is the last one
+STEPS = 8  # of Newton, at most
+LENGTHS = (1.0, 0.5, 0.2)  # the t that are tried
+LITTLE = 1e-5  # of the objective: a step that gains less is the last one
+CLOSE = 1e-3  # of the objective: with a smaller duality gap there are no more steps
 PER_VECTOR, CHEAP = 100, 5e9  # rows in H for each vector, and products in all, at least
 BLOCK_VALUES = 1 << 21  # kernel values that are held at a time
 NOISE = 1e-6  # smallest to largest eigenvalue of K_z, below which single precision is not enough
@@ -48,7 +49,7 @@ def solve_on_rows(feed: RowBatches, place: Placement, given: list[FloatArray], p
         move = sums.newton_step(found.by_W)
         other = found.better(sums.best([found.W - t * move for t in LENGTHS]))
         gained, found = found.total - other.total, other
-        if gained <= LITTLE * abs(found.total):
+        if gained <= LITTLE * abs(found.total) or found.gap.sum() <= CLOSE * abs(found.total):
             break
     nothing = np.zeros((0, 0))
     solution = MarginSolution(nothing, found.W[-1], nothing, found.value, found.gap, 0, Status.CONVERGED)
@@ -147,18 +148,17 @@ class _Sums:
         by_b = np.abs(by_W[-1]) / np.maximum(alpha, 1e-300) * np.abs(value)
         return np.asarray(0.5 * np.sum((self.T.T @ by_W[:-1]) ** 2, axis=0) + by_b)
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self) -> Iterator[Rows]:
         """All rows in random order, so many at a time that their kernel values are few."""
         step = max(1, BLOCK_VALUES // len(self.Z))
-        for window in self.feed.windows([self.seed, 0]):
-            for start in range(0, window.n_rows, step):
-                yield window.batch(start, min(start + step, window.n_rows))
+        for rows, order in self.feed.windows(1, [self.seed]):
+            for start in range(0, len(order), step):
+                yield rows.take(order[start : start + step], self.dtype)
 
-    def _features(self, batch: Batch) -> Any:
-        X = batch.X.astype(self.dtype, copy=False)
-        return self.kernel.gram(X if self.A is None else map_rows(X, self.A), self.Z)
+    def _features(self, batch: Rows) -> Any:
+        return self.kernel.gram(batch.X if self.A is None else map_rows(batch.X, self.A), self.Z)
 
-    def _losses(self, batch: Batch, F: Any, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _losses(self, batch: Rows, F: Any, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Sums of losses and of α, the derivatives of the losses by the scores, and by them again, (n, columns)."""
         n, times = len(F), W.shape[1] // self.q
         f = np.asarray(F @ W[:-1].astype(F.dtype), dtype=np.float64) + W[-1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,12 @@ from slimsvm.data.shuffle import Part, windows
 from slimsvm.data.survey import checked_weights, take_survey
 from slimsvm.exceptions import DataError
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
-from slimsvm.kernels.geometry import dense, row_norms
+from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.training import scale_rows, scaling_of, width_parameter
-from slimsvm.methods.large_margin.descent import Batch
-from slimsvm.methods.large_margin.minibatch import NARROW, Batches
+from slimsvm.methods.large_margin import descent
+from slimsvm.methods.large_margin.descent import NARROW
+from slimsvm.methods.large_margin.minibatch import Batches
 from slimsvm.methods.large_margin.search import MarginOf
 from slimsvm.optim.margin_problem import MarginProblem
 
@@ -143,34 +143,8 @@ class RowData:
         return Part(X.astype(dtype, copy=False), values, self._costs(y, w))
 
 
-@dataclass(frozen=True)
-class Window:
-    """Rows in random order, with what is asked of their scores; `copies` as in the margin problem."""
-
-    X: Any
-    norms: NDArray[Any]
-    sign: NDArray[Any]
-    offset: NDArray[Any]
-    cost: NDArray[Any]
-
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
-        return len(self.norms)
-
-    def batch(self, start: int, stop: int) -> Batch:
-        """Some of the rows."""
-        n = self.n_rows
-        if len(self.sign) == n:
-            there: Any = slice(start, stop)
-        else:
-            there = np.concatenate([np.arange(start, stop) + first for first in range(0, len(self.sign), n)])
-        X, norms = self.X[start:stop], self.norms[start:stop]
-        return Batch(X, norms, self.sign[there], self.offset[there], self.cost[there])
-
-
 class RowBatches:
-    """All rows as batches for the descent on one problem; `sample` are those of the sample."""
+    """All rows, window by window, for the descent on one problem; `sample` is the sample of this problem."""
 
     def __init__(
         self, data: RowData, sample: Batches, margin_of: MarginOf, used: NDArray[np.intp] | None = None
@@ -178,28 +152,22 @@ class RowBatches:
         self.data, self.sample, self._margin_of, self._used = data, sample, margin_of, used
         self.per_cost = data.n_rows / sample.n / sample.scale  # of u, which is relative to its mean
 
-    def batches(self, size: int, seed: list[int]) -> Iterator[Batch]:
-        """One pass over all rows in random order, `size` rows at a time."""
-        n_rows, rng = 0, np.random.default_rng([self.data.seed, *seed])
-        for part in windows(self.data.rows, size, self._part, rng):
-            window = self._window(part)
-            n_rows += len(part)
-            for start in range(0, len(part), size):
-                yield window.batch(start, start + size)
-        expected = self.data.n_rows - self.data.n_rows % size
-        if n_rows != expected:
-            raise DataError(f"{self.data.rows.name} has changed: it had {self.data.n_rows} rows, and has {n_rows} now.")
+    def windows(self, size: int, seed: list[int]) -> Iterator[tuple[descent.Rows, NDArray[np.intp]]]:
+        """One pass over all rows: rows, and a random order of as many of them as make whole batches of `size`.
 
-    def windows(self, seed: list[int]) -> Iterator[Window]:
-        """One pass over all rows in random order, many rows at a time."""
-        rng = np.random.default_rng([self.data.seed, *seed])
-        return map(self._window, windows(self.data.rows, 1, self._part, rng))
+        Rows that are left over come with the next window. At the end, fewer than `size` rows are left out.
+        """
+        n_rows, rng = 0, np.random.default_rng([self.data.seed, *seed])
+        for part, order in windows(self.data.rows, size, self._part, rng):
+            n_rows += len(order)
+            yield self._rows(part), order
+        if n_rows != self.data.n_rows - self.data.n_rows % size:
+            raise DataError(f"{self.data.rows.name} has changed: it had {self.data.n_rows} rows, and has {n_rows} now.")
 
     def _part(self, block: Block) -> Part:
         return self.data.part(block, self.sample.dtype, self._used)
 
-    def _window(self, part: Part) -> Window:
+    def _rows(self, part: Part) -> descent.Rows:
         problem, dtype = self._margin_of(part.y, part.costs), self.sample.dtype
-        sign, offset, cost = problem.sign, problem.offset, problem.bound * self.per_cost
-        norms = row_norms(part.X)
-        return Window(part.X, norms.astype(dtype), sign.astype(dtype), offset.astype(dtype), cost.astype(dtype))
+        parts = problem.sign, problem.offset, problem.bound * self.per_cost
+        return descent.Rows(part.X, *(np.ascontiguousarray(each, dtype=dtype) for each in parts))

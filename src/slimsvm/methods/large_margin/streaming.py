@@ -25,6 +25,7 @@ from slimsvm.methods.large_margin.rows import RowBatches
 PASSES = 20  # by default, at most
 ENOUGH = 20_000_000  # rows in all passes, after which more passes gain little
 FEWEST = 2  # passes, at least
+TOGETHER = 128  # steps between two moments at which the state can be saved
 KEPT_SECONDS = 1.0  # between two placements that Ctrl-C can leave
 
 
@@ -62,23 +63,27 @@ def descend_rows(
     """
     n_rows = feed.data.n_rows
     per_pass = n_rows // size
-    total, scale = passes * per_pass, float(feed.sample.scale.mean()) * feed.sample.n
+    scale = float(feed.sample.scale.mean()) * feed.sample.n
     at = tools.checkpoint.restore(descent, rng, history) or Position()
     meter = _Meter(tools, passes, n_rows, at.n_passes * n_rows + at.n_batches * size)
     for n_pass in range(at.n_passes, passes):
-        for number, batch in enumerate(feed.batches(size, [*seed, n_pass])):
-            if number < at.n_batches:
-                continue
-            if descent.needs_refresh:
-                descent.refresh(feed.sample.sample(rng))
-            value = descent.step(batch, *rates(descent.n_steps / total))
-            if not np.isfinite(value):
-                return False
-            at.n_batches, at.value = number + 1, at.value + value
-            meter.tell(n_pass, batch.n_rows, scale * at.value / at.n_batches, descent)
-            tools.checkpoint.save_if_due(descent, rng, at, history)
-            if tools.deadline.stops():
-                return True
+        n_read = 0  # batches
+        for rows, order in feed.windows(size, [*seed, n_pass]):
+            for start in range(0, len(order), TOGETHER * size):
+                n_steps = min(TOGETHER, (len(order) - start) // size)
+                n_read += n_steps
+                if n_read <= at.n_batches:  # they were read before the training was resumed
+                    continue
+                calm, warm = rates((n_pass * per_pass + at.n_batches + np.arange(n_steps)) / (per_pass * passes))
+                # The curvature is estimated on rows of the order, and the last few would be too few.
+                value = descent.run(rows, np.roll(order, -start), size, calm, warm, tools.deadline.stops)
+                if not np.isfinite(value):
+                    return False
+                at.n_batches, at.value = n_read, at.value + value
+                meter.tell(n_pass, n_steps * size, scale * at.value / at.n_batches, descent)
+                if tools.deadline.stops():
+                    return True
+                tools.checkpoint.save_if_due(descent, rng, at, history)
         history.append({"step": len(history), "objective": scale * at.value / per_pass})
         at.n_passes, at.n_batches, at.value = n_pass + 1, 0, 0.0
     tools.checkpoint.save(descent, rng, at, history)

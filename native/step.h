@@ -1,0 +1,49 @@
+// The state of a descent in mini-batches, and its steps (step_plan.h).
+#pragma once
+
+#include <vector>
+
+#include "buffer.h"
+#include "step_plan.h"
+
+namespace slim {
+
+// The state of a descent. Arrays go in and out row by row: vectors (m, p), map (p, d) or (d,), coefficients (m + 1, q).
+class Steps {
+public:
+    Steps(const StepShape& shape, const StepScales& scales);
+
+    void write_vectors(const float* z, const float* mean, const float* square);
+    void read_vectors(float* z, float* mean, float* square) const;
+    void write_map(const float* a, const float* mean, const float* square);
+    void read_map(float* a, float* mean, float* square) const;
+    void write_coefficients(const float* w, const float* mean);
+    void read_coefficients(float* w, float* mean) const;
+    void write_inverse(const float* inverse);  // (m + 1, m + 1)
+
+    // Makes `count` steps, each on `batch` rows of `order`, of which the first has number `done` + 1, with shares of the
+    // full rates. `own` vectors are rows of the penalty in each step. Returns the sum of the objectives.
+    double run(const StepRows& rows, const Index* order, Index batch, Index count, Index own, Index done,
+               const double* calm, const double* warm, int threads);
+
+    bool is_finite() const;
+
+    const StepShape& shape() const { return step_.shape; }
+
+private:
+    void make_room(Index batch, Index own, int threads);
+    double finish_rows();
+    double pull();
+    void move_scales();
+    float* numbers(Index n);
+
+    const StepKernels& kernels_;
+    Step step_{};
+    std::vector<Buffer<float>> held_, working_;
+    Buffer<double> losses_;
+    Buffer<float> rooms_;
+    Index blocks_ = 0, room_ = 0, batch_ = -1, own_ = -1;
+    int threads_ = 0;
+};
+
+}  // namespace slim

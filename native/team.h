@@ -1,0 +1,35 @@
+// Phases of work on threads that stay awake between them: a phase takes less time than waking a thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "plan.h"
+
+namespace slim {
+
+class Team {
+public:
+    using Task = std::function<void(int who, Index i)>;
+
+    // Calls lead(team) on this thread, while up to `threads` − 1 others help with its phases.
+    static void run(int threads, const std::function<void(Team&)>& lead);
+
+    // A phase: calls task(who, i) for every i in [0, n), in any order, and returns when all have returned. Threads that
+    // work at the same time have different numbers `who`, below the number of threads. task must not throw.
+    void each(Index n, const Task& task);
+
+private:
+    void follow();
+    bool take(int who);
+
+    // The phase in the upper half, the next task in the lower. A thread that takes a task by raising the ticket knows
+    // that the phase is still the one whose n_ and task_ it has read, because a phase ends after its last task.
+    std::atomic<std::uint64_t> ticket_{0};
+    std::atomic<Index> n_{0}, done_{0};
+    std::atomic<const Task*> task_{nullptr};
+    std::atomic<int> joined_{0};
+    std::atomic<bool> closed_{false};
+};
+
+}  // namespace slim

@@ -1,0 +1,110 @@
+"""The steps of `descent.py` by the compiled core, for the Gaussian kernel in single precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm import _core
+from slimsvm._record import FloatArray, is_sparse
+from slimsvm.kernels import Kernel, Rbf
+from slimsvm.methods.large_margin.descent import NARROW, NEWTON_RATE, Array, Descent, Order, Rows, Scales
+from slimsvm.methods.large_margin.metric import Placement, Pull
+from slimsvm.optim.margin_problem import Loss
+
+
+def make_descent(
+    kernel: Kernel, start: Placement, W: FloatArray, scales: Scales, loss: Loss, pull: Pull | None = None
+) -> Descent:
+    """A descent by the compiled core if it can do this one, else by NumPy."""
+    plain = not isinstance(kernel, Rbf) or scales.dtype != np.float32 or (pull is not None and pull.keeps_volume)
+    made = Descent if plain or not _core.available else CompiledDescent
+    return made(kernel, start, W, scales, loss, pull)
+
+
+class CompiledDescent(Descent):
+    """A descent whose numbers are in the core while it makes steps.
+
+    `fetch` brings them back into the arrays that `Descent` has, and changes to these arrays reach the core by `push`.
+    """
+
+    _core_steps: Any = None
+    _is_ahead = False  # whether the core has made steps since the last fetch
+
+    @property
+    def place(self) -> Placement:
+        self.fetch()
+        return super().place
+
+    def fetch(self) -> None:
+        """Bring the arrays up to date."""
+        if self._is_ahead:
+            self._core_steps.read(*self._arrays())
+            self._is_ahead = False
+
+    def push(self) -> None:
+        """Give the arrays to the core."""
+        if self._core_steps is not None:
+            self._core_steps.write(*self._arrays())
+
+    def refresh(self, batch: Rows) -> None:
+        self.fetch()
+        super().refresh(batch)
+        if self._core_steps is not None:
+            self._core_steps.write_inverse(self.inverse)
+
+    def _steps(self, rows: Rows, order: Order, batch: int, calm: Array, warm: Array) -> float:
+        if is_sparse(rows.X) and rows.X.shape[1] > NARROW:
+            self.fetch()
+            value = super()._steps(rows, order, batch, calm, warm)
+            self.push()
+            return value
+        if self._core_steps is None:
+            self._core_steps = self._make(len(rows.sign) // rows.n_rows)
+            self._core_steps.write_inverse(self.inverse)
+            self.push()
+        own = self.n_penalised(batch)
+        parts = rows.sign, rows.offset, rows.cost
+        value = _core.run_steps(
+            self._core_steps, rows.X, rows.centre, parts, order, batch, own, self.n_steps, calm, warm, self._work(batch)
+        )
+        self.n_steps += len(calm)
+        self._is_ahead = True
+        return value
+
+    def _is_finite(self) -> bool:
+        return bool(self._core_steps.is_finite()) if self._is_ahead else super()._is_finite()
+
+    def _work(self, batch: int) -> float:
+        """The multiplications of a step, times four: threads stay awake between steps, so small ones gain from them."""
+        m, p = self.Z.shape
+        return 4.0 * batch * float(3 * m * p + (0 if self.A is None else 2 * self.A.size))
+
+    def _arrays(self) -> tuple[Array, ...]:
+        vectors, none = self.vectors, np.zeros(0, dtype=np.float32)
+        of_map = (none, none, none) if self.map is None else (self.map.x, self.map.mean, self.map.square)
+        return vectors.x, vectors.mean, vectors.square, *of_map, self.W, self.W_mean
+
+    def _make(self, copies: int) -> Any:
+        m, p = self.Z.shape
+        pull = self.pull
+        return _core.steps(
+            map="none" if self.A is None else "diagonal" if self.A.ndim == 1 else "projection",
+            d=p if self.A is None else self.A.shape[-1],
+            p=p,
+            m=m,
+            copies=copies,
+            power=self.power,
+            gamma=self.kernel.gamma,
+            ridge=self.ridge,
+            tilt=self.tilt,
+            vectors_unit=self.scales.width,
+            vectors_rate=self.vectors.rate,
+            map_rate=0.0 if self.map is None else self.map.rate,
+            newton_rate=NEWTON_RATE,
+            map_unit=None if self.map is None else self.map.unit,
+            pull_start=None if pull is None else pull.start.astype(np.float32),
+            pull_weights=None if pull is None else pull.weights.astype(np.float32),
+            pull_scale=self.pull_scale,
+        )
