@@ -37,15 +37,19 @@ class FileRows(Rows):
 
     def with_targets(self) -> FileRows:
         """The same file, with a target column that is named or has a usual name; missing targets are refused."""
+        if self._wanted.needs_target:
+            return self
         return FileRows(self.path, replace(self._wanted, needs_target=True), self._format)
 
     def _open(self) -> Source:
         return open_data(self.path, self._wanted, self._format)
 
     def _blocks(self) -> Iterator[Block]:
-        source = self._open()
-        yield from source.blocks()
-        self._splits = source.splits
+        source, n_rows = self._open(), 0
+        for block in source.blocks():
+            n_rows += block.X.shape[0]
+            yield block
+        self._splits, self.n_rows = source.splits, n_rows
 
     def shuffled(self, rng: np.random.Generator) -> Iterator[Block]:
         """Pieces of the file in random order, unless it is compressed or has line ends between quotes."""

@@ -79,6 +79,7 @@ def _moments(X: Any) -> tuple[int, FloatArray, FloatArray, FloatArray, FloatArra
 class Survey:
     """What the first pass found. Rows of weight zero count as missing.
 
+    task : "classes", "value" or "inlier".
     n_rows : rows, without those of weight zero.
     moments : of the features.
     is_sparse : whether rows are better kept as CSR.
@@ -88,6 +89,7 @@ class Survey:
     X, y, w : a uniform sample of the rows, with places of classes or values, and weights.
     """
 
+    task: str
     n_rows: int
     moments: Moments
     is_sparse: bool
@@ -108,7 +110,7 @@ class Survey:
 
     def targets(self, block: Block) -> FloatArray:
         """The places of a block's classes, or its values, (n,)."""
-        if block.y is None:
+        if self.task == "inlier" or block.y is None:
             return np.zeros(block.X.shape[0])
         if self.labels is None or self.place is None:
             return np.asarray(block.y, dtype=np.float64)
@@ -220,7 +222,7 @@ class _Pass:
                 )
         sparse = self.sparse and not is_full(self.n_stored, (self.moments.n, len(self.moments.mean)))
         found = Survey(
-            self.moments.n, self.moments, sparse, self.labels, classes, place, counts, weights, self.level,
+            self.task, self.moments.n, self.moments, sparse, self.labels, classes, place, counts, weights, self.level,
             X, beside[:, 0], beside[:, 1],
         )  # fmt: skip
         return replace(found, X=found.shaped(X, self.name))

@@ -8,6 +8,7 @@ and the start are made again when a training is resumed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -50,6 +51,8 @@ class Checkpoint:
         self._current: tuple[Arrays, dict[str, Any]] | None = None
         self._n_replayed = 0
         self._saved = time.monotonic()
+        if path is not None and not Path(path).resolve().parent.is_dir():  # said now, and not at the first save
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         if path is not None and Path(path).exists():
             self._read(path)
 
