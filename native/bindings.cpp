@@ -398,11 +398,37 @@ public:
                const FloatTable& cost, const Order& order, Index batch, Index own, Index done, const Doubles& calm,
                const Doubles& warm, int threads) {
         const slim::StepShape& shape = steps_->shape();
-        const Index count = static_cast<Index>(calm.size()), many = shape.copies * shape.q;
-        const Index n = static_cast<Index>(sign.size()) / many;
+        const Index count = static_cast<Index>(calm.size());
         require(batch >= 1 && own >= 0 && own <= shape.m && done >= 0 && threads >= 1, "a size is out of range.");
         require(static_cast<Index>(order.size()) == batch * count && warm.size() == calm.size(),
                 "order must have a batch of rows for each step, and calm and warm one number.");
+        const slim::StepRows rows = given(x, columns, starts, centre, sign, offset, cost);
+        const nb::gil_scoped_release release;
+        for (std::size_t k = 0; k < order.size(); ++k) check_row(rows, order.data()[k], static_cast<Index>(x.size()));
+        return steps_->run(rows, order.data(), batch, count, own, done, calm.data(), warm.data(), threads);
+    }
+
+    double evaluate(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
+                    const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
+                    const FloatTable& cost, const NewTable& gradient, int threads) {
+        const slim::StepRows rows = given(x, columns, starts, centre, sign, offset, cost);
+        require(static_cast<Index>(gradient.size()) == size(6), "gradient must be (m + 1, q).");
+        const nb::gil_scoped_release release;
+        for (Index i = 0; rows.columns && i < rows.n; ++i) check_row(rows, i, static_cast<Index>(x.size()));
+        return steps_->evaluate(rows, gradient.data(), threads);
+    }
+
+private:
+    Index size(int which) const {
+        const slim::StepShape& shape = steps_->shape();
+        return which < 3 ? shape.m * shape.p : which < 6 ? map_size_ : (shape.m + 1) * shape.q;
+    }
+
+    slim::StepRows given(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
+                         const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
+                         const FloatTable& cost) const {
+        const slim::StepShape& shape = steps_->shape();
+        const Index many = shape.copies * shape.q, n = static_cast<Index>(sign.size()) / many;
         require(static_cast<Index>(sign.size()) == n * many && offset.size() == sign.size() && cost.size() == sign.size(),
                 "sign, offset and cost must have a number for each copy, row and output.");
         require(!centre || static_cast<Index>(centre->size()) == shape.d, "centre must be (d,).");
@@ -416,27 +442,16 @@ public:
         } else {
             require(static_cast<Index>(x.size()) == n * shape.d, "X must be (n, d).");
         }
-        const nb::gil_scoped_release release;
-        check_order(rows, order, static_cast<Index>(x.size()));
-        return steps_->run(rows, order.data(), batch, count, own, done, calm.data(), warm.data(), threads);
+        return rows;
     }
 
-private:
-    Index size(int which) const {
-        const slim::StepShape& shape = steps_->shape();
-        return which < 3 ? shape.m * shape.p : which < 6 ? map_size_ : (shape.m + 1) * shape.q;
-    }
-
-    void check_order(const slim::StepRows& rows, const Order& order, Index stored) const {
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            const Index i = order.data()[k];
-            require(i >= 0 && i < rows.n, "order names a row that is not there.");
-            if (!rows.columns) continue;
-            require(rows.starts[i] >= 0 && rows.starts[i] <= rows.starts[i + 1] && rows.starts[i + 1] <= stored,
-                    "X is a malformed CSR matrix: starts must rise.");
-            for (Index e = rows.starts[i]; e < rows.starts[i + 1]; ++e)
-                require(rows.columns[e] >= 0 && rows.columns[e] < steps_->shape().d, "a column of X is out of range.");
-        }
+    void check_row(const slim::StepRows& rows, Index i, Index stored) const {
+        require(i >= 0 && i < rows.n, "order names a row that is not there.");
+        if (!rows.columns) return;
+        require(rows.starts[i] >= 0 && rows.starts[i] <= rows.starts[i + 1] && rows.starts[i + 1] <= stored,
+                "X is a malformed CSR matrix: starts must rise.");
+        for (Index e = rows.starts[i]; e < rows.starts[i + 1]; ++e)
+            require(rows.columns[e] >= 0 && rows.columns[e] < steps_->shape().d, "a column of X is out of range.");
     }
 
     std::unique_ptr<slim::Steps> steps_;
@@ -492,6 +507,8 @@ NB_MODULE(_native, m) {
         .def("read", &Steps::read)
         .def("write_inverse", &Steps::write_inverse)
         .def("is_finite", &Steps::is_finite)
+        .def("evaluate", &Steps::evaluate, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
+             "offset"_a, "cost"_a, "gradient"_a, "threads"_a)
         .def("run", &Steps::run, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a, "offset"_a,
              "cost"_a, "order"_a, "batch"_a, "own"_a, "done"_a, "calm"_a, "warm"_a, "threads"_a);
     m.def("make_hull", &make_hull, "rows"_a, "signs"_a, "alpha"_a);

@@ -8,6 +8,8 @@
 namespace slim {
 namespace {
 
+constexpr Index kEvaluated = 1024;  // rows at a time without moves
+
 Index up_to(Index n, Index step) { return (n + step - 1) / step * step; }
 
 // Where the columns of a matrix [rows][columns] in panels are.
@@ -208,6 +210,7 @@ void Steps::make_room(Index batch, Index own, int threads) {
 double Steps::run(const StepRows& rows, const Index* order, Index batch, Index count, Index own, Index done,
                   const double* calm, const double* warm, int threads) {
     make_room(batch, own, threads);
+    step_.moves = true;
     const StepShape& shape = step_.shape;
     const Index batch_blocks = (batch + kStepRows - 1) / kStepRows;
     const Index panels = (step_.vectors + kernels_.panel - 1) / kernels_.panel;
@@ -237,6 +240,37 @@ double Steps::run(const StepRows& rows, const Index* order, Index batch, Index c
             team.each(blocks_, first);
             value += finish_rows();
             team.each(2 * panels + tiles, second);
+        }
+    });
+    return value;
+}
+
+double Steps::evaluate(const StepRows& rows, double* gradient, int threads) {
+    const StepShape& shape = step_.shape;
+    const Index n = shape.m + 1, q = shape.q, W = kernels_.lanes, size = step_.vectors * q * W;
+    std::vector<Index> order(static_cast<std::size_t>(rows.n));
+    for (Index i = 0; i < rows.n; ++i) order[static_cast<std::size_t>(i)] = i;
+    std::fill_n(gradient, n * q, 0.0);
+    double value = 0;
+    step_.given = &rows;
+    Team::run(threads, [&](Team& team) {
+        const Team::Task task = [&](int who, Index i) {
+            const Index begin = i * kStepRows, end = std::min(begin + kStepRows, step_.rows);
+            kernels_.rows(step_, begin, end, i, kernels_.place(step_, rooms_.get() + who * room_));
+        };
+        for (Index first = 0; first < rows.n; first += kEvaluated) {
+            make_room(std::min(kEvaluated, rows.n - first), 0, threads);
+            step_.moves = false;
+            step_.order = order.data() + first;
+            team.each(blocks_, task);
+            const double many = static_cast<double>(step_.rows);
+            for (Index block = 0; block < blocks_; ++block) {
+                const float* sums = step_.by_coef + block * size;
+                value += many * step_.loss[block];
+                for (Index u = 0; u < n; ++u)
+                    for (Index c = 0; c < q; ++c)
+                        gradient[u * q + c] += many * static_cast<double>(sums[(u / W * q + c) * W + u % W]);
+            }
         }
     });
     return value;

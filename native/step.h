@@ -26,6 +26,9 @@ public:
     double run(const StepRows& rows, const Index* order, Index batch, Index count, Index own, Index done,
                const double* calm, const double* warm, int threads);
 
+    // The sum of the losses of all rows, and its gradient (m + 1, q) by the coefficients, without penalty and tilt.
+    double evaluate(const StepRows& rows, double* gradient, int threads);
+
     bool is_finite() const;
 
     const StepShape& shape() const { return step_.shape; }

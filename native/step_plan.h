@@ -66,6 +66,7 @@ struct Step {
     Index rows, own;     // of the batch, and vectors that are rows of the penalty; rounded up to whole tiles below
     Index rows_up, all;  // all rows: rows_up and own
     Index first_own;
+    bool moves;  // or only the loss and its gradient by the coefficients are wanted
     const StepRows* given;
     const Index* order;  // [rows]
 

@@ -74,7 +74,7 @@ public:
 
     void run() {
         own_ ? read_vectors() : read_rows();
-        keep_tiles(room_.p, p_stride_, shape_.p, s_.p_tiles, s_.all);
+        if (s_.moves) keep_tiles(room_.p, p_stride_, shape_.p, s_.p_tiles, s_.all);
         pack(room_.p, p_stride_, shape_.p, room_.p_tiles);
         measure();
         for (Index i = 0; i < up_ * shape_.q; ++i) store<float>(room_.lanes + i * kLanes, splat<float>(0));
@@ -89,7 +89,7 @@ public:
         if (own_) {  // the intercept has no penalty
             const Index m = shape_.m;
             for (Index c = 0; c < shape_.q; ++c) sums[(m / kLanes * shape_.q + c) * kLanes + m % kLanes] = 0;
-        } else if (shape_.map != StepMap::none) {
+        } else if (s_.moves && shape_.map != StepMap::none) {
             pull_rows();
         }
     }
@@ -112,7 +112,7 @@ private:
                 for (Index k = d; k < p_up_; ++k) room_.p[r * p_stride_ + k] = 0;
             }
         } else if (projected) {
-            keep_tiles(x, stride, d, s_.x_tiles, s_.rows_up);
+            if (s_.moves) keep_tiles(x, stride, d, s_.x_tiles, s_.rows_up);
             pack(x, stride, d, room_.x_tiles);
             for (Index panel = 0; panel * kPanel < s_.p_vectors; ++panel)
                 with_panel(panel_vectors(s_.p_vectors, panel), Project{*this, panel});

@@ -183,12 +183,28 @@ def run_steps(
 
     `parts` are σ, o and u; `work` is the number of multiplications of a step.
     """
-    columns = starts = None
-    if is_sparse(X):
-        columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        X = X.data
-    n_threads = threads(-1, work)
-    return float(steps.run(X, columns, starts, centre, *parts, order, batch, own, done, calm, warm, n_threads))
+    given = (*_step_rows(X, parts), order, batch, own, done, calm, warm, threads(-1, work))
+    return float(steps.run(*given[:3], centre, *given[3:]))
+
+
+def evaluate_steps(
+    steps: Any,
+    X: Any,
+    centre: NDArray[np.float64] | None,
+    parts: tuple[NDArray[np.float32], ...],
+    gradient: NDArray[np.float64],
+) -> float:
+    """The sum of the losses of all rows; its gradient by the coefficients is written into `gradient` (m + 1, q)."""
+    given = (*_step_rows(X, parts), gradient, threads(-1, SMALL_WORK))
+    return float(steps.evaluate(*given[:3], centre, *given[3:]))
+
+
+def _step_rows(X: Any, parts: tuple[NDArray[np.float32], ...]) -> tuple[Any, ...]:
+    """X, the columns and starts of CSR rows, and σ, o and u, in the types that the core reads."""
+    tables = (np.ascontiguousarray(part, dtype=np.float32) for part in parts)
+    if not is_sparse(X):
+        return np.ascontiguousarray(X), None, None, *tables
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), *tables
 
 
 def threads(n_jobs: int | None, work: float) -> int:

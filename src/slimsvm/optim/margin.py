@@ -122,10 +122,10 @@ class _Newton(ABC):
         for rows, F in self.features.blocks():
             out += F.T @ V[rows]
             for H, c in zip(made, live, strict=True):
-                add_rows(H, F, E[rows, c])
+                _add_rows(H, F, E[rows, c])
         if basis is not None:
             out = basis.T @ out
-            made = [in_basis(H, basis) for H in made]
+            made = [_in_basis(H, basis) for H in made]
         r = self.features.n_features
         for H, c in zip(made, live, strict=True):
             H[:r, r] = H[r, :r]
@@ -137,7 +137,7 @@ class _Newton(ABC):
         return np.asarray(0.5 * self.ridge * np.sum(self.w**2, axis=0) + self.h * self.b + loss)
 
 
-def add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
+def _add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
     """Add [F 1]ᵀ diag(e) [F 1] to H, except its last column, over the rows with e_i ≠ 0."""
     used = np.flatnonzero(e)
     F, e = (F, e) if len(used) > 0.7 * len(e) else (F[used], e[used])
@@ -147,7 +147,7 @@ def add_rows(H: FloatArray, F: FloatArray, e: FloatArray) -> None:
     H[-1, -1] += e.sum()
 
 
-def in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
+def _in_basis(H: FloatArray, T: FloatArray) -> FloatArray:
     """[T 0; 0 1]ᵀ H [T 0; 0 1], except its last column."""
     made = np.zeros((T.shape[1] + 1, T.shape[1] + 1))
     made[:-1, :-1] = T.T @ H[:-1, :-1] @ T

@@ -12,7 +12,7 @@ from slimsvm import _core
 from slimsvm.kernels import Rbf, make_kernel
 from slimsvm.methods.large_margin import compiled_descent
 from slimsvm.methods.large_margin.compiled_descent import CompiledDescent, make_descent
-from slimsvm.methods.large_margin.descent import Descent, Rows, Scales
+from slimsvm.methods.large_margin.descent import Batch, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 
 pytestmark = pytest.mark.skipif(not _core.available, reason="needs the compiled core")
@@ -41,14 +41,14 @@ class Case:
         self.order, self.kernel = rng.permutation(n), Rbf(0.5 / p)
         self.rates = rng.uniform(0.5, 1.0, n), rng.uniform(0.2, 1.0, n)
 
-    def rows(self, X: Any = None, centre: Any = None) -> Rows:
-        return Rows(self.X if X is None else X, *self.parts, centre)
+    def rows(self, X: Any = None, centre: Any = None) -> Batch:
+        return Batch(self.X if X is None else X, *self.parts, centre)
 
     def made(self, kind: Any, loss: Any = "squared_hinge") -> Descent:
         descent: Descent = kind(self.kernel, self.start, self.W, self.scales, loss, self.pull)
         return descent
 
-    def run(self, descent: Descent, rows: Rows, batch: int) -> float:
+    def run(self, descent: Descent, rows: Batch, batch: int) -> float:
         steps = len(self.order) // batch
         return descent.run(rows, self.order[: steps * batch], batch, *(rate[:steps] for rate in self.rates))
 

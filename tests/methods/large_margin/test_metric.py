@@ -310,10 +310,10 @@ def test_batches_that_diverge_keep_the_last_good_map() -> None:
     points = Points(Rbf(1.0), rng.standard_normal((64, 2)))
     start = Placement(points.X[:3].copy(), np.array([1.0, 1.0]))
     problem = problem_of("labels", rng, 64)
-    *_, (place, value) = stochastic_passes(points, problem, start, "squared_hinge", BatchSchedule(3, 16), rng)
-    assert np.isfinite(value)
-    assert place.A is not None
-    assert place.A.shape == (2,)
+    *_, last = stochastic_passes(points, problem, start, "squared_hinge", BatchSchedule(3, 16), rng)
+    assert np.isfinite(last.value)
+    assert last.place.A is not None
+    assert last.place.A.shape == (2,)
 
 
 @pytest.mark.parametrize(

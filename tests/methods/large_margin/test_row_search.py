@@ -92,7 +92,7 @@ def test_coefficients_are_those_of_the_exact_solution_on_all_rows(C: float, scal
     costs = C * weights * np.where(Y == 1, 3.0, 1.0)
     problem = MarginProblem.of_labels(np.where(Y == 1, 1.0, -1.0)[:, None], costs[:, None])
     exact = fit_coefficients(points, machine.points - points.centre, problem, "squared_hinge")
-    assert found.objective_ == pytest.approx(exact.solution.value.sum(), rel=1e-4)
+    assert found.objective_ == pytest.approx(exact.solution.value.sum(), rel=2e-4)
     assert found.gap_ < 0.1 * found.objective_
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels import Kernel, Rbf
-from slimsvm.methods.large_margin.descent import NARROW, NEWTON_RATE, Array, Descent, Order, Rows, Scales
+from slimsvm.methods.large_margin.descent import NARROW, NEWTON_RATE, Array, Batch, Descent, Order, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 from slimsvm.optim.margin_problem import Loss
 
@@ -37,6 +37,16 @@ class CompiledDescent(Descent):
         self.fetch()
         return super().place
 
+    @property
+    def coefficients(self) -> FloatArray:
+        self.fetch()
+        return super().coefficients
+
+    def set_coefficients(self, W: FloatArray) -> None:
+        self.fetch()
+        super().set_coefficients(W)
+        self.push()
+
     def fetch(self) -> None:
         """Bring the arrays up to date."""
         if self._is_ahead:
@@ -48,30 +58,49 @@ class CompiledDescent(Descent):
         if self._core_steps is not None:
             self._core_steps.write(*self._arrays())
 
-    def refresh(self, batch: Rows) -> None:
+    def refresh(self, batch: Batch) -> None:
         self.fetch()
         super().refresh(batch)
         if self._core_steps is not None:
             self._core_steps.write_inverse(self.inverse)
 
-    def _steps(self, rows: Rows, order: Order, batch: int, calm: Array, warm: Array) -> float:
-        if is_sparse(rows.X) and rows.X.shape[1] > NARROW:
+    def evaluate(self, rows: Batch) -> tuple[float, FloatArray]:
+        if not self._can_read(rows):
+            self.fetch()
+            return super().evaluate(rows)
+        self._begin(rows)
+        by_W = np.zeros(self.W.shape)
+        return _core.evaluate_steps(self._core_steps, rows.X, rows.centre, _parts(rows), by_W), by_W
+
+    def features(self, batch: Batch) -> tuple[Array, Array]:
+        self.fetch()
+        return super().features(batch)
+
+    def _steps(self, rows: Batch, order: Order, batch: int, calm: Array, warm: Array) -> float:
+        if not self._can_read(rows):
             self.fetch()
             value = super()._steps(rows, order, batch, calm, warm)
             self.push()
             return value
-        if self._core_steps is None:
-            self._core_steps = self._make(len(rows.sign) // rows.n_rows)
-            self._core_steps.write_inverse(self.inverse)
-            self.push()
-        own = self.n_penalised(batch)
-        parts = rows.sign, rows.offset, rows.cost
-        value = _core.run_steps(
-            self._core_steps, rows.X, rows.centre, parts, order, batch, own, self.n_steps, calm, warm, self._work(batch)
-        )
+        self._begin(rows)
+        own, work = self.n_penalised(batch), self._work(batch)
+        where = rows.X, rows.centre, _parts(rows), order, batch
+        value = _core.run_steps(self._core_steps, *where, own, self.n_steps, calm, warm, work)
         self.n_steps += len(calm)
         self._is_ahead = True
         return value
+
+    @staticmethod
+    def _can_read(rows: Batch) -> bool:
+        """Whether the core may make rows dense."""
+        return not is_sparse(rows.X) or rows.X.shape[1] <= NARROW
+
+    def _begin(self, rows: Batch) -> None:
+        if self._core_steps is None:
+            self._core_steps = self._make(len(rows.sign) // rows.n_rows)
+            if self.inverse is not None:
+                self._core_steps.write_inverse(self.inverse)
+            self.push()
 
     def _is_finite(self) -> bool:
         return bool(self._core_steps.is_finite()) if self._is_ahead else super()._is_finite()
@@ -108,3 +137,7 @@ class CompiledDescent(Descent):
             pull_weights=None if pull is None else pull.weights.astype(np.float32),
             pull_scale=self.pull_scale,
         )
+
+
+def _parts(rows: Batch) -> tuple[Array, Array, Array]:
+    return rows.sign, rows.offset, rows.cost

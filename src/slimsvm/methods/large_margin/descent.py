@@ -32,7 +32,9 @@ from slimsvm.optim.margin_problem import Loss
 
 CURVATURE_SAMPLES = 4096  # on which curvature is estimated
 REFRESH = 100  # steps, at least, between two estimates of the curvature
+SLOWER = 8  # one over the share of all steps after which it is estimated again: later it changes more slowly
 TOGETHER = 32  # steps, at most, between two moments at which Ctrl-C is noticed
+EVALUATED = 4096  # samples at a time that are evaluated without steps
 PENALISED = 16  # samples of a batch for each vector whose penalty is part of the step
 MAP_RATE = 0.3  # the longest step of Adam on A, as the share of the kernel's width by which it moves a typical sample
 RATE = 0.17  # the longest step of Adam, as a share of the kernel's width in each of d directions, width/√d
@@ -47,8 +49,8 @@ Order = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Samples and what is asked of their scores.
+class Batch:
+    """Samples, of one step or of many, and what is asked of their scores.
 
     X (n, d) is dense or CSR; `centre` (d,) is subtracted from dense rows. σ, o and u (copies n, q) are those of a
     `MarginProblem`, copy after copy, with u divided by ū.
@@ -65,8 +67,8 @@ class Rows:
         """n."""
         return int(self.X.shape[0])
 
-    def take(self, order: Order, dtype: Any) -> Rows:
-        """Some of the rows, about the centre; CSR rows of few features become dense."""
+    def take(self, order: Order, dtype: Any) -> Batch:
+        """Some of the samples, about the centre; CSR rows of few features become dense."""
         X = self.X[order]
         if is_sparse(X) and X.shape[1] <= NARROW:
             X = dense(X)
@@ -74,7 +76,7 @@ class Rows:
             X = X - self.centre
         there = np.concatenate([order + first for first in range(0, len(self.sign), self.n_rows)])
         parts = (part[there].astype(dtype, copy=False) for part in (self.sign, self.offset, self.cost))
-        return Rows(X.astype(dtype, copy=False), *parts)
+        return Batch(X.astype(dtype, copy=False), *parts)
 
 
 @dataclass(frozen=True)
@@ -149,23 +151,41 @@ class Descent:
     def push(self) -> None:
         """Take over changes to the arrays of the state."""
 
+    @property
+    def coefficients(self) -> FloatArray:
+        """W, in double precision."""
+        return self.W.astype(np.float64)
+
+    def set_coefficients(self, W: FloatArray) -> None:
+        """Go on with other coefficients."""
+        self.W[...] = W
+
+    @property
+    def needs_refresh(self) -> bool:
+        """Whether it is time to estimate the curvature again, which `run` and `step` do by themselves."""
+        return self.n_steps >= self.next_refresh
+
+    def step(self, batch: Batch, calm: float, warm: float) -> float:
+        """Make one step on all samples of a batch; see `run`."""
+        return self.run(batch, np.arange(batch.n_rows), batch.n_rows, np.array([calm]), np.array([warm]))
+
     def run(
         self,
-        rows: Rows,
+        rows: Batch,
         order: Order,
         batch: int,
         calm: Array,
         warm: Array,
         stops: Callable[[], bool] = lambda: False,
     ) -> float:
-        """Make a step on each `batch` of the rows in `order`; the sum of the objectives of these batches.
+        """Make a step on each `batch` of the samples in `order`; the sum of the objectives of these steps.
 
         `calm`, one number per step, is the share of the full rates; that of vectors and map is also times `warm`. The
         sum is NaN if a step leads to numbers that are not finite. No more steps are made once `stops` says so.
         """
         total, value, made = len(calm), 0.0, 0
         while made < total and not stops():
-            if self.n_steps >= self.next_refresh:
+            if self.needs_refresh:
                 sample = (made * batch + np.arange(min(CURVATURE_SAMPLES, len(order)))) % len(order)
                 self.refresh(rows.take(order[sample], self.dtype))
             some = slice(made, min(total, made + TOGETHER, made + self.next_refresh - self.n_steps))
@@ -176,18 +196,34 @@ class Descent:
                 return float("nan")
         return value
 
+    def evaluate(self, rows: Batch) -> tuple[float, FloatArray]:
+        """The sum of the losses of all samples, and its gradient (m + 1, q) by W."""
+        loss, by_W = 0.0, np.zeros(self.W.shape)
+        for first in range(0, rows.n_rows, EVALUATED):
+            batch = rows.take(np.arange(first, min(first + EVALUATED, rows.n_rows)), self.dtype)
+            F, _ = self._values(self._mapped(batch.X))
+            value, by_f, _ = self._losses(batch, F @ self.W)
+            loss += value * len(F)
+            by_W += len(F) * (F.T @ by_f)
+        return loss, by_W
+
+    def features(self, batch: Batch) -> tuple[Array, Array]:
+        """F (B, m + 1) of samples, and the weight of each sample that has a loss, (B, q)."""
+        F, _ = self._values(self._mapped(batch.X))
+        return F, self._losses(batch, F @ self.W)[2]
+
     def n_penalised(self, batch: int) -> int:
         """The number of vectors whose penalty is part of a step."""
         return min(len(self.Z), -(-batch // PENALISED))
 
-    def _steps(self, rows: Rows, order: Order, batch: int, calm: Array, warm: Array) -> float:
+    def _steps(self, rows: Batch, order: Order, batch: int, calm: Array, warm: Array) -> float:
         own = self.n_penalised(batch)
         return sum(
             self._step(rows.take(order[k * batch : (k + 1) * batch], self.dtype), own, float(calm[k]), float(warm[k]))
             for k in range(len(calm))
         )
 
-    def _step(self, batch: Rows, own: int, calm: float, warm: float) -> float:
+    def _step(self, batch: Batch, own: int, calm: float, warm: float) -> float:
         value, by_Z, by_A, by_W = self.gradients(batch)
         penalty, more_Z, more_W = self.penalise((self.n_steps * own + np.arange(own)) % len(self.Z))
         by_Z += more_Z
@@ -206,7 +242,7 @@ class Descent:
                 self.map.x *= self.pull.factor(self.map.x)
         return value + penalty
 
-    def gradients(self, batch: Rows) -> tuple[float, Array, Array | None, Array]:
+    def gradients(self, batch: Batch) -> tuple[float, Array, Array | None, Array]:
         """The mean loss of a batch with h b, and the gradients by Z, A and W."""
         P = self._mapped(batch.X)
         F, slope = self._values(P)
@@ -228,19 +264,18 @@ class Descent:
         by_Z = self.kernel.pull_of(self.Z, slope.T @ self.Z[some], slope.sum(axis=0))
         return 0.5 * float(np.sum((k @ beta) * weighted)), by_Z, k.T @ weighted
 
-    def refresh(self, batch: Rows) -> None:
+    def refresh(self, batch: Batch) -> None:
         """Estimate the curvature e Σ_i a_i F_iF_iᵀ + λ K_z on a batch, damped, one for all outputs, and invert it.
 
         a_i is the mean weight of the losses of a sample.
         """
-        F, _ = self._values(self._mapped(batch.X))
-        active = self._losses(batch, F @ self.W)[2].mean(axis=1)
-        F *= np.sqrt(np.maximum(active, DAMPING))[:, None]
+        F, active = self.features(batch)
+        F *= np.sqrt(np.maximum(active.mean(axis=1), DAMPING))[:, None]
         H = (2.0 / len(F)) * (F.T @ F)
         H[:-1, :-1] += self.ridge.mean() * self._compare(self.Z)[0]
         H[np.diag_indices_from(H)] += DAMPING * np.trace(H) / len(H)
         self.inverse = inverted(H)
-        self.next_refresh = self.n_steps + REFRESH
+        self.next_refresh = self.n_steps + max(REFRESH, self.n_steps // SLOWER)
 
     def _is_finite(self) -> bool:
         return bool(np.isfinite(self.Z.sum() + self.W.sum() + (0.0 if self.A is None else self.A.sum())))
@@ -258,7 +293,7 @@ class Descent:
         k, slope = self._compare(P)
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
 
-    def _losses(self, batch: Rows, f: Array) -> tuple[float, Array, Array]:
+    def _losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
         """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss."""
         total, by_f, active = 0.0, np.zeros_like(f), np.zeros_like(f)
         for first in range(0, len(batch.sign), len(f)):

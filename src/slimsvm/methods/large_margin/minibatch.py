@@ -13,16 +13,18 @@ import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
 from slimsvm.methods.large_margin.compiled_descent import make_descent
-from slimsvm.methods.large_margin.descent import Descent, Rows, Scales
+from slimsvm.methods.large_margin.descent import Batch, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull, map_unit
-from slimsvm.methods.large_margin.objective import fit_coefficients
+from slimsvm.methods.large_margin.objective import MarginFit, fit_coefficients
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 STEPS = 4000  # the smallest number of steps, however few the samples
 FIRST_SAMPLES = 10_000  # on which the first coefficients are solved for
+LAST_WORK = 1e10  # n m (q m + p), for the n samples on which the last coefficients of the hinge are solved for
 WARM_UP = 0.05  # the share of the steps over which the rate of the vectors rises
-SINGLE = 1e3  # γ‖x‖² up to which single precision is accurate enough for steps
+SINGLE = 1e5  # γ‖x‖² up to which single precision is accurate enough for steps: to a hundredth of a kernel value
 MODEST = 1e8  # √γ, ‖x‖, offsets and penalties up to which products and squares of them fit single precision
 
 
@@ -41,11 +43,17 @@ class BatchSchedule:
 
 
 class Batches:
-    """The samples of a problem as rows for a descent, in single precision if that is accurate enough."""
+    """The samples of a problem as rows for a descent, in single precision if that is accurate enough.
 
-    def __init__(self, points: Points, problem: MarginProblem, farthest: float | None = None) -> None:
+    `farthest` is a bound on ‖x‖² of other samples that the same descent will read.
+    """
+
+    def __init__(
+        self, points: Points, problem: MarginProblem, A: FloatArray | None = None, farthest: float = 0.0
+    ) -> None:
         self.points, self.problem, self.n = points, problem, points.n_points
-        self.farthest = float(points.norms.max(initial=0.0)) if farthest is None else farthest
+        stretch = 1.0 if A is None else max(1.0, float(np.linalg.norm(np.diag(A) if A.ndim == 1 else A, 2)))
+        self.farthest = stretch**2 * max(float(points.norms.max(initial=0.0)), farthest)
         copies = len(problem.sign) // self.n
         self.scale = problem.bound.mean(axis=0) * copies  # of a sample's costs
         self.ridge = 1.0 / (self.scale * self.n)
@@ -53,18 +61,23 @@ class Batches:
 
     def _is_accurate_in_single(self) -> bool:
         """Whether single precision is accurate enough for the distances, and no number is too large for it."""
-        kernel, farthest = self.points.kernel, max(self.farthest, float(self.points.norms.max(initial=0.0)))
+        kernel, farthest = self.points.kernel, self.farthest
         if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
             return False
         sizes = kernel.gamma**0.5, farthest**0.5, np.abs(self.problem.offset).max(), self.ridge.max()
         return bool(max(sizes) <= MODEST)
 
-    def rows(self) -> Rows:
+    @property
+    def total_scale(self) -> float:
+        """N ū, by which the objective of a descent is less than that of the problem."""
+        return float(self.scale.mean()) * self.n
+
+    def rows(self) -> Batch:
         """All samples."""
         problem = self.problem
         parts = problem.sign, problem.offset, problem.bound / self.scale
         X = self.points.X if is_sparse(self.points.X) else np.ascontiguousarray(self.points.X)
-        return Rows(X, *(np.ascontiguousarray(part, dtype=self.dtype) for part in parts))
+        return Batch(X, *(np.ascontiguousarray(part, dtype=self.dtype) for part in parts))
 
     def descent(self, start: Placement, loss: Loss, rng: np.random.Generator, pull: Pull | None = None) -> Descent:
         """A descent from `start`, with the coefficients that are exact on a sample of the data."""
@@ -75,10 +88,38 @@ class Batches:
 
     def _first_coefficients(self, start: Placement, rng: np.random.Generator) -> FloatArray:
         """β and b of the exact solution on a sample of the data, (m + 1, q)."""
-        rows = np.sort(rng.choice(self.n, min(self.n, FIRST_SAMPLES), replace=False))
-        some = start.mapped(Points(self.points.kernel, self.points.X[rows], centred=False))
-        fit = fit_coefficients(some, start.Z, self.problem.of_rows(rows, self.n), "squared_hinge", tolerance=1e-2)
+        fit = self.fit_sample(start, "squared_hinge", FIRST_SAMPLES, rng, tolerance=1e-2)
         return np.vstack([fit.beta, fit.b])
+
+    def fit_sample(
+        self, place: Placement, loss: Loss, most: int, rng: np.random.Generator, tolerance: float = 1e-6
+    ) -> MarginFit:
+        """The exact coefficients on at most so many samples."""
+        rows = np.sort(rng.choice(self.n, min(self.n, most), replace=False))
+        some = place.mapped(Points(self.points.kernel, self.points.X[rows], centred=False))
+        return fit_coefficients(some, place.Z, self.problem.of_rows(rows, self.n), loss, tolerance=tolerance)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The vectors and map after a pass, a noisy estimate of the objective, and what made them."""
+
+    place: Placement
+    value: float
+    batches: Batches
+    descent: Descent
+    rng: np.random.Generator
+
+    def fit(self) -> MarginFit:
+        """The best coefficients on all samples, by passes over them; those of the hinge are exact for a sample."""
+        batches, descent = self.batches, self.descent
+        rows = batches.rows()
+        where = descent, lambda: [rows], batches.n, batches.total_scale
+        if descent.power == 2:
+            return fit_by_passes(*where)
+        m, p = self.place.Z.shape
+        most = int(LAST_WORK / (m * (len(batches.ridge) * m + p)))
+        return best_by_pass(*where, batches.fit_sample(self.place, "hinge", most, self.rng))
 
 
 def stochastic_passes(
@@ -90,12 +131,9 @@ def stochastic_passes(
     rng: np.random.Generator,
     pull: Pull | None = None,
     stops: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Placement, float]]:
-    """The vectors and map, and a noisy estimate of the objective, after each pass; fewer passes if it diverges.
-
-    The passes end when `stops` says so, within one of them.
-    """
-    batches = Batches(points, problem, float(start.mapped(points).norms.max(initial=0.0)))
+) -> Iterator[Pass]:
+    """The state after each pass; fewer passes if it diverges. They end when `stops` says so, within a pass."""
+    batches = Batches(points, problem, start.A)
     descent, rows = batches.descent(start, loss, rng, pull), batches.rows()
     batch, per_pass, passes = schedule.steps(batches.n)
     for turn in range(passes):
@@ -103,11 +141,10 @@ def stochastic_passes(
         value = descent.run(rows, rng.permutation(batches.n)[: per_pass * batch], batch, calm, warm, stops)
         if not np.isfinite(value):
             return
+        value = np.inf if stops() else batches.total_scale * value / per_pass
+        yield Pass(descent.place, value, batches, descent, rng)
         if stops():
-            yield descent.place, np.inf
             return
-        scale = float(batches.scale.mean()) * batches.n
-        yield descent.place, scale * value / per_pass
 
 
 def rates(done: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from slimsvm.answers import Answer
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, as_history, fingerprint
+from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
+from slimsvm.methods.large_margin.descent import Descent
 from slimsvm.methods.large_margin.metric import Placement, Pull, most_useful
 from slimsvm.methods.large_margin.minibatch import Batches
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
-from slimsvm.methods.large_margin.row_coefficients import solve_on_rows
 from slimsvm.methods.large_margin.rows import RowBatches, RowData
 from slimsvm.methods.large_margin.search import (
     Found,
@@ -97,7 +98,7 @@ class RowSearch(Search):
         if before is not None:
             return _from_checkpoint(*before)
         history: list[dict[str, Any]] = []
-        sample = Batches(points, problem.margin, self.data.farthest(start.mapped(points)))
+        sample = Batches(points, problem.margin, start.A, self.data.farthest)
         descent = sample.descent(start, self.loss, self.rng, pull)
         feed = RowBatches(self.data, sample, problem.margin_of, self.used)
         size = min(self.schedule.batch_size, self.data.n_rows)
@@ -113,7 +114,7 @@ class RowSearch(Search):
         tools = Tools(self.progress, self.deadline, self.checkpoint, better)
         good = descend_rows(feed, descent, size, passes, self.rng, [self.n_searches], tools, history)
         place = descent.place if good else best
-        fit = self._coefficients(feed, place, problem, [np.asarray(descent.W, dtype=np.float64)] if good else [])
+        fit = self._coefficients(feed, place, problem, descent if good else None)
         if not good:
             warn_of_divergence(len(history), passes)
         penalty = 0.0 if pull is None or place.A is None else pull(place.A)[0]
@@ -123,17 +124,18 @@ class RowSearch(Search):
         return result
 
     def _coefficients(
-        self, feed: RowBatches, place: Placement, problem: SearchProblem, streamed: list[Any]
+        self, feed: RowBatches, place: Placement, problem: SearchProblem, descent: Descent | None
     ) -> MarginFit:
-        """The coefficients of these vectors: exact on the sample if the time is up, else improved on all rows."""
-        sample = place.mapped(feed.sample.points)
-        exact = fit_coefficients(sample, place.Z, problem.margin, self.loss, tolerance=LOOSE)
-        if self.deadline.stopped or self.data.is_whole:
+        """The coefficients of these vectors: exact on the sample if the time is up, else by passes over all rows."""
+        exact = fit_coefficients(place.mapped(feed.sample.points), place.Z, problem.margin, self.loss, tolerance=LOOSE)
+        if descent is None or self.deadline.stopped or self.data.is_whole:
             return exact
         self.progress.tell("coefficients on all rows", always=True)
-        first = [np.vstack([exact.beta, exact.b])]
-        power = 2 if self.loss == "squared_hinge" else 1
-        return solve_on_rows(feed, place, first if power == 2 else [*first, *streamed], power, self.n_searches)
+        where = lambda: feed.passes([self.n_searches]), self.data.n_rows, feed.sample.total_scale
+        if self.loss == "hinge":
+            return best_by_pass(descent, *where, exact)
+        descent.set_coefficients(np.vstack([exact.beta, exact.b]))
+        return fit_by_passes(descent, *where)
 
 
 def _for_checkpoint(result: SearchResult) -> tuple[dict[str, Any], dict[str, Any]]:

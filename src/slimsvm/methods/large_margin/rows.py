@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.training import scale_rows, scaling_of, width_parameter
-from slimsvm.methods.large_margin import descent
-from slimsvm.methods.large_margin.descent import NARROW
+from slimsvm.methods.large_margin.descent import NARROW, Batch
 from slimsvm.methods.large_margin.minibatch import Batches
 from slimsvm.methods.large_margin.search import MarginOf
 from slimsvm.optim.margin_problem import MarginProblem
@@ -118,17 +118,17 @@ class RowData:
         t = float(np.sum(self.unit * weights if len(self.unit) > 1 else self.unit[0] * weights) / self.costs.sum())
         return MarginProblem(problem.sign, problem.offset, t * problem.bound, t * problem.tilt, t * problem.least)
 
-    def farthest(self, mapped: Points) -> float:
-        """A bound on ‖p‖² of the mapped rows, whose sample is `mapped`."""
+    @cached_property
+    def farthest(self) -> float:
+        """A bound on ‖x‖² of all rows as the vectors see them."""
         moments, centre = self.survey.moments, np.zeros(1) if self.centre is None else self.centre
         low, high = moments.low, moments.high
         if self.before is not None:
             low, high = ((end - self.before.shift) * self.before.scale for end in (low, high))
         bound = float(np.sum(np.maximum(np.abs(low - centre), np.abs(high - centre)) ** 2))
-        if self.before is None:
-            bound = min(bound, (math.sqrt(moments.farthest) + math.sqrt(float(centre @ centre))) ** 2)
-        sampled = float(self.points.norms.max(initial=0.0))
-        return float(mapped.norms.max(initial=0.0)) * (max(1.0, bound / sampled) if sampled > 0 else 1.0)
+        if self.before is not None:
+            return bound
+        return min(bound, (math.sqrt(moments.farthest) + math.sqrt(float(centre @ centre))) ** 2)
 
     def part(self, block: Block, dtype: Any, used: NDArray[np.intp] | None) -> Part:
         """A block as a trainer needs it: transformed, in `dtype`, with the features `used` alone, and with costs."""
@@ -152,7 +152,7 @@ class RowBatches:
         self.data, self.sample, self._margin_of, self._used = data, sample, margin_of, used
         self.per_cost = data.n_rows / sample.n / sample.scale  # of u, which is relative to its mean
 
-    def windows(self, size: int, seed: list[int]) -> Iterator[tuple[descent.Rows, NDArray[np.intp]]]:
+    def windows(self, size: int, seed: list[int]) -> Iterator[tuple[Batch, NDArray[np.intp]]]:
         """One pass over all rows: rows, and a random order of as many of them as make whole batches of `size`.
 
         Rows that are left over come with the next window. At the end, fewer than `size` rows are left out.
@@ -164,10 +164,14 @@ class RowBatches:
         if n_rows != self.data.n_rows - self.data.n_rows % size:
             raise DataError(f"{self.data.rows.name} has changed: it had {self.data.n_rows} rows, and has {n_rows} now.")
 
+    def passes(self, seed: list[int]) -> Iterator[Batch]:
+        """One pass over all rows, window by window."""
+        return (rows for rows, _ in self.windows(1, seed))
+
     def _part(self, block: Block) -> Part:
         return self.data.part(block, self.sample.dtype, self._used)
 
-    def _rows(self, part: Part) -> descent.Rows:
+    def _rows(self, part: Part) -> Batch:
         problem, dtype = self._margin_of(part.y, part.costs), self.sample.dtype
         parts = problem.sign, problem.offset, problem.bound * self.per_cost
-        return descent.Rows(part.X, *(np.ascontiguousarray(each, dtype=dtype) for each in parts))
+        return Batch(part.X, *(np.ascontiguousarray(each, dtype=dtype) for each in parts))

@@ -31,7 +31,7 @@ from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_rows, most_useful
 from slimsvm.methods.large_margin.metric_start import GRADIENT_SAMPLES, MetricSettings, check_metric, start_map
-from slimsvm.methods.large_margin.minibatch import BatchSchedule, stochastic_passes
+from slimsvm.methods.large_margin.minibatch import BatchSchedule, Pass, stochastic_passes
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients, warn_if_inexact
 from slimsvm.methods.reduced_set.reduce import ReducedSetSettings, reduce_machine
 from slimsvm.methods.reduced_set.starts import k_means
@@ -48,6 +48,7 @@ REDRAWN = 20  # times, at most, that equal rows are drawn again
 PER_CENTRE = 10  # samples per centre of k-means; at least 2,000 samples in all
 MAP_WAITS = 4  # one over the share of the iterations of L-BFGS in which a learned map stays at its start
 EXPENSIVE = 5e8  # N m (q m + d) above which a step of L-BFGS takes about a second, so mini-batches are used
+MANY = 10  # times that work, above which the last coefficients are solved for by passes over the data
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,12 @@ class SearchProblem:
 
 @dataclass(frozen=True)
 class Found:
-    """Where a descent ended, the objective there, and its iterations or passes."""
+    """Where a descent ended, the objective there, its iterations or passes, and the last pass of mini-batches."""
 
     place: Placement
     value: float
     n_iter: int
+    last: Pass | None = None
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,9 @@ def descend_in_batches(
     If the passes diverge, the vectors of the last good pass are the result, with a warning.
     """
     deadline = Deadline() if deadline is None else deadline
-    place, value, passes = start, np.inf, schedule.steps(points.n_points)[2]
-    for place, value in stochastic_passes(points, problem, start, loss, schedule, rng, pull, deadline.stops):
+    place, value, passes, last = start, np.inf, schedule.steps(points.n_points)[2], None
+    for last in stochastic_passes(points, problem, start, loss, schedule, rng, pull, deadline.stops):
+        place, value = last.place, last.value
         history.append({"step": len(history), "objective": value})
         progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
         if on_best is not None:
@@ -168,7 +171,8 @@ def descend_in_batches(
     done = len(history)
     if done < passes and not deadline.stopped:
         warn_of_divergence(done, passes, " Or use solver='lbfgs'.")
-    return Found(place, value, done)
+        last = None
+    return Found(place, value, done, last)
 
 
 def warn_of_divergence(done: int, passes: int, advice: str = "") -> None:
@@ -333,7 +337,8 @@ class Search:
         reporting: Any = {"history": history, "progress": self.progress, "pull": pull}
         reporting |= {"on_best": better, "deadline": self.deadline}
         where = points, problem.margin, start, self.loss
-        expensive = self.solver == "auto" and work_of_a_step(points, problem.margin, len(start.Z), start.A) > EXPENSIVE
+        work = work_of_a_step(points, problem.margin, len(start.Z), start.A)
+        expensive = self.solver == "auto" and work > EXPENSIVE
         tolerance = LOOSE
         try:
             if expensive or self.solver == "stochastic":
@@ -344,7 +349,10 @@ class Search:
         except TimeUp:
             found = Found(best, np.inf, len(history))
         place = found.place
-        fit = fit_coefficients(place.mapped(points), place.Z, problem.margin, self.loss, tolerance=tolerance)
+        if found.last is not None and work > MANY * EXPENSIVE:
+            fit = found.last.fit()
+        else:
+            fit = fit_coefficients(place.mapped(points), place.Z, problem.margin, self.loss, tolerance=tolerance)
         penalty = 0.0 if pull is None or place.A is None else pull(place.A)[0]
         return SearchResult(found, fit, penalty, history)
 

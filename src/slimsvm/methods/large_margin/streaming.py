@@ -2,7 +2,7 @@
 
 The steps are those of data in memory (`descent.py`). Rows come in random order as far as their source allows; starts,
 first coefficients and curvature are those of a sample of the rows. At the end, the vectors are fixed,
-and `row_coefficients.py` solves for the coefficients on all rows.
+and `coefficients.py` solves for the coefficients, by passes over all rows from those that are exact for the sample.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""The coefficients of many samples, by passes over them: an exact solution would take N m² products per iteration.
+
+After mini-batches (`descent.py`), coefficients are close to the best ones for their vectors. L-BFGS leads to these in a
+few passes, preconditioned by the curvature λK_z + 2 mean_i u_i F_iF_iᵀ of as many samples as `WORK` allows. A pass
+takes N m (p + q) products. The samples with a loss change little in the last passes, so the loss is nearly quadratic.
+
+The hinge has no curvature. Its coefficients are the exact ones of a sample, or those of the mini-batches, whichever are
+better on all samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from slimsvm._record import FloatArray
+from slimsvm.methods.large_margin.descent import EVALUATED, Batch, Descent
+from slimsvm.methods.large_margin.objective import MarginFit, whitening
+from slimsvm.optim.linear import factor
+from slimsvm.optim.margin_problem import Loss, MarginSolution
+from slimsvm.optim.preconditioned import preconditioned_lbfgs
+from slimsvm.optim.result import Status
+
+WORK = 2e10  # products of the curvature, m² for each output and sample with a loss
+LEAST_BEND = 1e-9  # of the mean diagonal, added to the curvature of the intercept, which may have none
+CLOSE = 1e-6  # smallest to largest eigenvalue of K_z, below which coefficients need double precision
+TOLERANCE = 1e-6  # of the objective: what may be left to gain
+
+Passes = Callable[[], Iterable[Batch]]
+
+
+class PassObjective:
+    """The objective of `descent.py` as a function of W (m + 1, q) alone, with its gradient, over all N samples."""
+
+    def __init__(self, descent: Descent, passes: Passes, n_samples: int) -> None:
+        self.descent, self.passes, self.n = descent, passes, n_samples
+        Z = descent.place.Z
+        self.K_z = np.asarray(descent.kernel.gram(Z, Z), dtype=np.float64)
+        self.ridge, self.tilt = descent.scales.ridge, descent.scales.tilt
+
+    def __call__(self, W: FloatArray) -> tuple[float, FloatArray]:
+        """The objective and its gradient."""
+        self.descent.set_coefficients(W)
+        loss, by_W = 0.0, np.zeros(W.shape)
+        for batch in self.passes():
+            more, by_more = self.descent.evaluate(batch)
+            loss += more
+            by_W += by_more
+        by_W /= self.n
+        weighted = self.K_z @ W[:-1] * self.ridge
+        by_W[:-1] += weighted
+        by_W[-1] += self.tilt
+        return loss / self.n + 0.5 * float(np.sum(W[:-1] * weighted)) + float(self.tilt @ W[-1]), by_W
+
+    def preconditioner(self) -> Callable[[FloatArray], FloatArray]:
+        """Solves with the curvature at the descent's W, of as many samples as `WORK` allows, for each output."""
+        m, q = len(self.K_z), len(self.ridge)
+        H, n, work = np.zeros((q, m + 1, m + 1)), 0, 0.0
+        for batch in self.passes():
+            if work >= WORK:
+                break
+            parts = -(-batch.n_rows // EVALUATED)
+            for part in range(parts):
+                if work >= WORK:
+                    break
+                rows = np.arange(part, batch.n_rows, parts)  # from everywhere, because samples may be sorted
+                F, active = self.descent.features(batch.take(rows, self.descent.dtype))
+                n += len(F)
+                for c in range(q):
+                    used = np.flatnonzero(active[:, c])
+                    half = F[used] * np.sqrt(active[used, c])[:, None]
+                    H[c] += half.T @ half
+                    work += float(len(used)) * m * m
+        H *= 2.0 / n
+        H[:, :-1, :-1] += self.ridge[:, None, None] * self.K_z
+        H[:, -1, -1] += LEAST_BEND * np.trace(H, axis1=1, axis2=2) / len(H[0])
+        factors = [factor(each) for each in H]
+
+        def solve(G: FloatArray) -> FloatArray:
+            return np.column_stack([cho_solve(each, G[:, c], check_finite=False) for c, each in enumerate(factors)])
+
+        return solve
+
+    def gap(self, by_W: FloatArray, value: float) -> float:
+        """A bound on the duality gap: ‖∇_w‖²/(2λ) in feature space, and |∇_b| relative to Σ α times the value."""
+        T = whitening(self.K_z)
+        inside = 0.5 * np.sum((T.T @ by_W[:-1]) ** 2, axis=0) / self.ridge
+        return float(inside.sum()) + float(np.abs(by_W[-1]).max()) * abs(value)
+
+
+def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float) -> MarginFit:
+    """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū."""
+    objective = PassObjective(precise(descent), passes, n_samples)
+    start = descent.coefficients
+    found = preconditioned_lbfgs(objective, start, objective.preconditioner(), tolerance=TOLERANCE)
+    value, by_W = objective(found.x)
+    return _fit(found.x, scale * value, scale * objective.gap(by_W, value), found.n_iter, found.status)
+
+
+def precise(descent: Descent) -> Descent:
+    """The descent, or one in double precision if its vectors are so close that single is not enough for coefficients."""
+    place = descent.place
+    sizes = np.linalg.eigvalsh(descent.kernel.gram(place.Z, place.Z))
+    if descent.dtype == np.float64 or sizes[0] > CLOSE * sizes[-1]:
+        return descent
+    loss: Loss = "squared_hinge" if descent.power == 2 else "hinge"
+    scales = replace(descent.scales, dtype=np.dtype(np.float64))
+    return Descent(descent.kernel, place, descent.coefficients, scales, loss)
+
+
+def best_by_pass(descent: Descent, passes: Passes, n_samples: int, scale: float, sampled: MarginFit) -> MarginFit:
+    """The better coefficients on all samples: those of a descent, or those that are exact for a sample of them.
+
+    The optimum of a sample is on average below that of all samples. So the gap is what the objective is above it.
+    """
+    objective = PassObjective(descent, passes, n_samples)
+    given = descent.coefficients, np.vstack([sampled.beta, sampled.b])
+    value, W = min(((objective(W)[0], k) for k, W in enumerate(given)))
+    gap = max(0.0, scale * value - float(sampled.solution.value.sum()))
+    return _fit(given[W], scale * value, gap, 1, Status.CONVERGED)
+
+
+def _fit(W: FloatArray, value: float, gap: float, n_iter: int, status: Status) -> MarginFit:
+    nothing: Any = np.zeros((0, W.shape[1]))
+    solution = MarginSolution(nothing, W[-1], nothing, np.array([value]), np.array([gap]), n_iter, status)
+    return MarginFit(W[:-1], W[-1], solution)
