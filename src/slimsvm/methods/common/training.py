@@ -24,6 +24,7 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.points import Points
+from slimsvm.optim.margin_problem import MarginProblem
 from slimsvm.parameters import check_number
 from slimsvm.sparse_parts import check_sparse
 
@@ -97,6 +98,12 @@ def signs(place: NDArray[Any], n_classes: int) -> FloatArray:
     """Y (N, q) of −1 and +1 from places of classes (N,): the second class of two, else each class against the rest."""
     member = place[:, None] == (np.array([1]) if n_classes == 2 else np.arange(n_classes))
     return np.where(member, 1.0, -1.0)
+
+
+def margin_of_classes(y: FloatArray, costs: FloatArray, n_classes: int, part: Any = slice(None)) -> MarginProblem:
+    """The margin problem of places y of classes (N,), of which some may be missing; `part` are the outputs of it."""
+    Y = signs(y, n_classes)[:, part]
+    return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(costs[:, None], Y.shape), np.zeros(Y.shape[1]))
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], counts: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from slimsvm._record import FloatArray
 from slimsvm.answers import Classes
 from slimsvm.data import Rows
 from slimsvm.estimator import MachineClassifier
@@ -199,7 +198,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
     def _fit_rows(self, rows: Rows) -> SparseLargeMarginClassifier:
         """Train on rows in blocks."""
         check_number(self.C, "C", type(self).__name__, above=0)
-        data = RowData(self, rows, "classes")
+        data = RowData.of(self, rows, "classes")
         classes = data.survey.classes
         assert classes is not None
         data.unit = self.C * training.class_weights(self.class_weight, classes, data.survey.counts)
@@ -208,16 +207,10 @@ class SparseLargeMarginClassifier(MachineClassifier):
         problems = []
         for part in parts:
             problem = _search_problem(replace(task, Y=Y[:, part]))
-            margin_of = partial(_margin_of, n_classes=len(classes), part=part)
+            margin_of = partial(training.margin_of_classes, n_classes=len(classes), part=part)
             problems.append(replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of))
         train_on_rows(self, data, problems, self.loss, Classes(classes), outputs=parts)
         return self
-
-
-def _margin_of(y: FloatArray, costs: FloatArray, n_classes: int, part: NDArray[np.bool_]) -> MarginProblem:
-    """The margin problem of rows whose classes are y, places among all classes; some classes may be missing."""
-    Y = training.signs(y, n_classes)[:, part]
-    return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(costs[:, None], Y.shape), np.zeros(Y.shape[1]))
 
 
 def _search_problem(task: training.ClassificationTask) -> SearchProblem:

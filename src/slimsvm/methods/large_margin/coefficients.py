@@ -102,7 +102,7 @@ def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float
 
 
 def precise(descent: Descent) -> Descent:
-    """The descent, or one in double precision if its vectors are so close that single is not enough for coefficients."""
+    """The descent, or one in double precision if its vectors are so close that coefficients need it."""
     place = descent.place
     sizes = np.linalg.eigvalsh(descent.kernel.gram(place.Z, place.Z))
     if descent.dtype == np.float64 or sizes[0] > CLOSE * sizes[-1]:

@@ -132,7 +132,7 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
     def _fit_rows(self, rows: Rows) -> SparseOneClassSVM:
         """Train on rows in blocks."""
-        data = RowData(self, rows, "inlier")
+        data = RowData.of(self, rows, "inlier")
         problem = self._search_problem(data.points, data.costs)
 
         def margin_of(_: FloatArray, weights: FloatArray) -> MarginProblem:

@@ -139,7 +139,7 @@ class SparseLargeMarginRegressor(MachineRegressor):
         """Train on rows in blocks."""
         check_number(self.C, "C", type(self).__name__, above=0)
         check_number(self.epsilon, "epsilon", type(self).__name__, least=0)
-        data, epsilon = RowData(self, rows, "value"), float(self.epsilon)
+        data, epsilon = RowData.of(self, rows, "value"), float(self.epsilon)
         data.unit = np.array([float(self.C)])
         level = data.survey.level
         problem = _search_problem(

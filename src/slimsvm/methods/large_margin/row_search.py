@@ -10,22 +10,11 @@ from numpy.typing import NDArray
 from slimsvm.answers import Answer
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, as_history, fingerprint
-from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
-from slimsvm.methods.large_margin.descent import Descent
 from slimsvm.methods.large_margin.metric import Placement, Pull, most_useful
-from slimsvm.methods.large_margin.minibatch import Batches
-from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
-from slimsvm.methods.large_margin.rows import RowBatches, RowData
-from slimsvm.methods.large_margin.search import (
-    Found,
-    OnPlace,
-    Search,
-    SearchProblem,
-    SearchResult,
-    train,
-    warn_of_divergence,
-)
-from slimsvm.methods.large_margin.streaming import Tools, descend_rows, passes_for
+from slimsvm.methods.large_margin.objective import MarginFit
+from slimsvm.methods.large_margin.rows import RowData
+from slimsvm.methods.large_margin.search import Found, OnPlace, Search, SearchProblem, SearchResult, train
+from slimsvm.methods.large_margin.streaming import RowTask, Tools, search_rows
 from slimsvm.optim.margin_problem import Loss, MarginSolution
 from slimsvm.optim.result import Status
 
@@ -98,44 +87,18 @@ class RowSearch(Search):
         if before is not None:
             return _from_checkpoint(*before)
         history: list[dict[str, Any]] = []
-        sample = Batches(points, problem.margin, start.A, self.data.farthest)
-        descent = sample.descent(start, self.loss, self.rng, pull)
-        feed = RowBatches(self.data, sample, problem.margin_of, self.used)
-        size = min(self.schedule.batch_size, self.data.n_rows)
-        passes = passes_for(self.data.n_rows, size, self.schedule.passes)
-        best = start
-
-        def better(place: Placement) -> None:
-            nonlocal best
-            best = place
-            if keep is not None:
-                keep(place)
-
-        tools = Tools(self.progress, self.deadline, self.checkpoint, better)
-        good = descend_rows(feed, descent, size, passes, self.rng, [self.n_searches], tools, history)
-        place = descent.place if good else best
-        fit = self._coefficients(feed, place, problem, descent if good else None)
-        if not good:
-            warn_of_divergence(len(history), passes)
+        tools = Tools(self.progress, self.deadline, self.checkpoint, keep or _forget)
+        task = RowTask(self.data, points, problem.margin, problem.margin_of, self.loss, self.used)
+        place, fit = search_rows(task, start, self.schedule, self.rng, self.n_searches, tools, history, pull)
         penalty = 0.0 if pull is None or place.A is None else pull(place.A)[0]
         result = SearchResult(Found(place, float(fit.solution.value.sum()), len(history)), fit, penalty, history)
         if not self.deadline.stopped:
             self.checkpoint.end(*_for_checkpoint(result), self.rng)
         return result
 
-    def _coefficients(
-        self, feed: RowBatches, place: Placement, problem: SearchProblem, descent: Descent | None
-    ) -> MarginFit:
-        """The coefficients of these vectors: exact on the sample if the time is up, else by passes over all rows."""
-        exact = fit_coefficients(place.mapped(feed.sample.points), place.Z, problem.margin, self.loss, tolerance=LOOSE)
-        if descent is None or self.deadline.stopped or self.data.is_whole:
-            return exact
-        self.progress.tell("coefficients on all rows", always=True)
-        where = lambda: feed.passes([self.n_searches]), self.data.n_rows, feed.sample.total_scale
-        if self.loss == "hinge":
-            return best_by_pass(descent, *where, exact)
-        descent.set_coefficients(np.vstack([exact.beta, exact.b]))
-        return fit_by_passes(descent, *where)
+
+def _forget(place: Placement) -> None:
+    """For searches after the first, whose placements need not be kept."""
 
 
 def _for_checkpoint(result: SearchResult) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from slimsvm.data.arrays import is_large_map
 from slimsvm.data.shuffle import Part, windows
 from slimsvm.data.survey import checked_weights, take_survey
 from slimsvm.exceptions import DataError
+from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.points import Points
@@ -33,73 +34,81 @@ from slimsvm.optim.margin_problem import MarginProblem
 
 
 def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows | None:
-    """The data of `fit` as rows in blocks, or None if they are to be held in memory.
+    """The data of `fit` as rows in blocks, or None if they are to be held in memory; a checkpoint needs blocks."""
+    return make_rows(X, y, sample_weight) if in_blocks(X) or estimator.checkpoint is not None else None
 
-    In blocks are `Rows`, iterables of blocks, memory maps that are large, and anything that is trained with a
-    checkpoint.
-    """
+
+def in_blocks(X: Any) -> bool:
+    """Whether data are rows in blocks: `Rows`, an iterable of blocks, or a memory map that is large."""
     array_like = ("shape", "__array__", "__array_interface__", "__dataframe__", "__len__")
-    in_blocks = hasattr(X, "__iter__") and not any(hasattr(X, name) for name in array_like)
-    if not (isinstance(X, Rows) or in_blocks or is_large_map(X) or estimator.checkpoint is not None):
-        return None
-    rows = make_rows(X, y, sample_weight)
-    if is_large_map(X):
-        rows.name = "X"
-    return rows
+    iterable = hasattr(X, "__iter__") and not any(hasattr(X, name) for name in array_like)
+    return isinstance(X, Rows) or iterable or is_large_map(X)
 
 
 class RowData:
-    """The rows that an estimator is trained on: what the first pass found, and the sample as points.
+    """Rows to train on: what the first pass found, and the sample as points.
 
-    `unit` is what a unit of slack of a row with weight 1 costs: one number, or one for each class.
+    `before` is a map that rows go through first: a given one, or with `standardize` the scaling of what was found.
+    `kernel` is a kernel, or gives it from these data. `unit` is what a unit of slack of a row with weight 1 costs: one
+    number, or one for each class.
     """
 
-    def __init__(self, estimator: Any, rows: Rows, task: str) -> None:
-        whose, began = type(estimator).__name__, time.monotonic()
+    def __init__(
+        self,
+        rows: Rows,
+        task: str,
+        seed: int,
+        whose: str,
+        kernel: Kernel | Callable[[RowData], Kernel],
+        *,
+        before: InputMap | None = None,
+        standardize: bool = False,
+    ) -> None:
+        began = time.monotonic()
+        self.rows = rows if task == "inlier" else rows.with_targets()
+        self.seed, self.unit = seed, np.ones(1)
+        self.survey = take_survey(self.rows, task, np.random.default_rng(seed), whose)
+        survey, moments = self.survey, self.survey.moments
+        self.n_rows, self.is_whole = survey.n_rows, survey.n_rows == len(survey.y)
+        self.before = scaling_of(moments.mean, moments.variance, survey.is_sparse) if standardize else before
+        self.kernel = kernel if isinstance(kernel, Kernel) else kernel(self)
+        self.centre: FloatArray | None = None
+        if not survey.is_sparse and self.kernel.geometry == "squared_distance":
+            self.centre = moments.mean if self.before is None else self.before.apply(moments.mean[None])[0]
+        self.points = Points(self.kernel, self._transformed(survey.X), centred=False)
+        self.points.centre, self.points.before = self.centre, self.before
+        self.seconds = time.monotonic() - began
+
+    @staticmethod
+    def of(estimator: Any, rows: Rows, task: str) -> RowData:
+        """The rows that an estimator is trained on, with the kernel and scaling that its parameters name."""
+        whose = type(estimator).__name__
         if estimator.checkpoint is not None and not isinstance(estimator.random_state, (int, np.integer)):
             raise ValueError(
                 f"random_state of {whose} must be a whole number if there is a checkpoint, so that a training that is "
                 f"resumed goes on as it began. Got {estimator.random_state!r}."
             )
-        self.rows = rows if task == "inlier" else rows.with_targets()
-        self.seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-        self.survey = take_survey(self.rows, task, np.random.default_rng(self.seed), whose)
-        survey, moments = self.survey, self.survey.moments
-        self.n_rows, self.is_whole = survey.n_rows, survey.n_rows == len(survey.y)
-        self.before = scaling_of(moments.mean, moments.variance, survey.is_sparse) if estimator.standardize else None
-        self.kernel = self._kernel(estimator)
-        centred = not survey.is_sparse and self.kernel.geometry == "squared_distance"
-        centre = moments.mean if self.before is None else np.zeros(survey.n_features)
-        self.centre = centre if centred else None
-        self.unit: FloatArray = np.ones(1)
-        self.points = Points(self.kernel, self._transformed(survey.X), centred=False)
-        self.points.centre, self.points.before = self.centre, self.before
-        estimator.n_features_in_ = survey.n_features
+        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        made = RowData(rows, task, seed, whose, partial(_kernel_of, estimator), standardize=bool(estimator.standardize))
+        estimator.n_features_in_ = made.survey.n_features
         vars(estimator).pop("feature_names_in_", None)
-        if self.rows.feature_names is not None:
-            estimator.feature_names_in_ = np.array(self.rows.feature_names, dtype=object)
-        self.seconds = time.monotonic() - began
+        if made.rows.feature_names is not None:
+            estimator.feature_names_in_ = np.array(made.rows.feature_names, dtype=object)
+        return made
 
-    def _kernel(self, estimator: Any) -> Kernel:
-        """The kernel of the estimator's parameters; "scale" is exact, and "median" is that of the sample."""
-        moments, gamma = self.survey.moments, width_parameter(estimator)
-        if gamma == "scale":
-            mean, variance = moments.mean, moments.variance
-            if self.before is not None:
-                mean, variance = (mean - self.before.shift) * self.before.scale, variance * self.before.scale**2
-            total = float(variance.mean() + mean.var())
-            gamma = 1.0 / (len(mean) * total) if total > 0 else 1.0
-        elif isinstance(gamma, str):
-            gamma = resolve_gamma(gamma, self._scaled(self.survey.X))
-        return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
-
-    def _scaled(self, X: Any) -> Any:
+    def scaled(self, X: Any) -> Any:
+        """Rows after the map that comes first."""
         X = X.astype(np.float64, copy=False)
-        return X if self.before is None else scale_rows(X, self.before)
+        if self.before is None:
+            return X
+        shifts = self.before.shift.any() or self.before.offset.any()
+        if is_sparse(X) and self.before.is_diagonal and not shifts:
+            return scale_rows(X, self.before)
+        return self.before.apply(X)
 
     def _transformed(self, X: Any) -> Any:
-        """Rows as the vectors see them: scaled, and about their centre."""
-        X = self._scaled(X)
+        """Rows as the vectors see them: mapped, and about their centre."""
+        X = self.scaled(X)
         return X if self.centre is None or not self.centre.any() else X - self.centre
 
     @property
@@ -121,14 +130,20 @@ class RowData:
     @cached_property
     def farthest(self) -> float:
         """A bound on ‖x‖² of all rows as the vectors see them."""
-        moments, centre = self.survey.moments, np.zeros(1) if self.centre is None else self.centre
-        low, high = moments.low, moments.high
+        moments = self.survey.moments
+        if self.before is None or self.before.is_diagonal:
+            ends = np.array([moments.low, moments.high])
+            ends = ends if self.before is None else self.before.apply(ends)
+            ends = ends if self.centre is None else ends - self.centre
+            bound = float(np.sum(np.max(np.abs(ends), axis=0) ** 2))
+        else:
+            bound = np.inf
+        shift, stretch, offset = np.zeros(1), 1.0, np.zeros(1) if self.centre is None else self.centre
         if self.before is not None:
-            low, high = ((end - self.before.shift) * self.before.scale for end in (low, high))
-        bound = float(np.sum(np.maximum(np.abs(low - centre), np.abs(high - centre)) ** 2))
-        if self.before is not None:
-            return bound
-        return min(bound, (math.sqrt(moments.farthest) + math.sqrt(float(centre @ centre))) ** 2)
+            shift, offset = self.before.shift, self.before.offset - offset
+            stretch = float(np.linalg.norm(self.before.scale, np.inf if self.before.is_diagonal else 2))
+        far = stretch * (math.sqrt(moments.farthest) + float(np.linalg.norm(shift))) + float(np.linalg.norm(offset))
+        return min(bound, far**2)
 
     def part(self, block: Block, dtype: Any, used: NDArray[np.intp] | None) -> Part:
         """A block as a trainer needs it: transformed, in `dtype`, with the features `used` alone, and with costs."""
@@ -141,6 +156,20 @@ class RowData:
         y = self.survey.targets(block)
         values = y - self.survey.level if self.survey.classes is None else y
         return Part(X.astype(dtype, copy=False), values, self._costs(y, w))
+
+
+def _kernel_of(estimator: Any, data: RowData) -> Kernel:
+    """The kernel of an estimator's parameters; "scale" is exact, and "median" is that of the sample."""
+    moments, before, gamma = data.survey.moments, data.before, width_parameter(estimator)
+    if gamma == "scale":
+        mean, variance = moments.mean, moments.variance
+        if before is not None:
+            mean, variance = (mean - before.shift) * before.scale, variance * before.scale**2
+        total = float(variance.mean() + mean.var())
+        gamma = 1.0 / (len(mean) * total) if total > 0 else 1.0
+    elif isinstance(gamma, str):
+        gamma = resolve_gamma(gamma, data.scaled(data.survey.X))
+    return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
 
 
 class RowBatches:

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimsvm.methods.common.deadline import Deadline
+from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, Position
+from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
 from slimsvm.methods.large_margin.descent import Descent
-from slimsvm.methods.large_margin.metric import Placement
-from slimsvm.methods.large_margin.minibatch import STEPS, rates
-from slimsvm.methods.large_margin.rows import RowBatches
+from slimsvm.methods.large_margin.metric import Placement, Pull
+from slimsvm.methods.large_margin.minibatch import STEPS, Batches, BatchSchedule, rates
+from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
+from slimsvm.methods.large_margin.rows import RowBatches, RowData
+from slimsvm.methods.large_margin.search import MarginOf, warn_of_divergence
+from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 PASSES = 20  # by default, at most
 ENOUGH = 20_000_000  # rows in all passes, after which more passes gain little
@@ -88,6 +95,55 @@ def descend_rows(
         at.n_passes, at.n_batches, at.value = n_pass + 1, 0, 0.0
     tools.checkpoint.save(descent, rng, at, history)
     return True
+
+
+@dataclass(frozen=True)
+class RowTask:
+    """What is trained on rows: the problem of the sample, that of other rows, and the loss; `used` are the features."""
+
+    data: RowData
+    points: Points
+    margin: MarginProblem
+    margin_of: MarginOf
+    loss: Loss
+    used: NDArray[np.intp] | None = None
+
+
+def search_rows(
+    task: RowTask,
+    start: Placement,
+    schedule: BatchSchedule,
+    rng: np.random.Generator,
+    seed: int,
+    tools: Tools,
+    history: list[dict[str, Any]],
+    pull: Pull | None = None,
+) -> tuple[Placement, MarginFit]:
+    """The vectors to which passes over all rows lead from `start`, and their coefficients on all rows."""
+    data = task.data
+    sample = Batches(task.points, task.margin, start.A, data.farthest)
+    descent, feed = sample.descent(start, task.loss, rng, pull), RowBatches(data, sample, task.margin_of, task.used)
+    size = min(schedule.batch_size, data.n_rows)
+    passes, best = passes_for(data.n_rows, size, schedule.passes), start
+
+    def keep(place: Placement) -> None:
+        nonlocal best
+        best = place
+        tools.keep(place)
+
+    good = descend_rows(feed, descent, size, passes, rng, [seed], replace(tools, keep=keep), history)
+    place = descent.place if good else best
+    if not good:
+        warn_of_divergence(len(history), passes)
+    exact = fit_coefficients(place.mapped(task.points), place.Z, task.margin, task.loss, tolerance=LOOSE)
+    if not good or tools.deadline.stopped or data.is_whole:
+        return place, exact
+    tools.progress.tell("coefficients on all rows", always=True)
+    over_all = partial(feed.passes, [seed]), data.n_rows, sample.total_scale
+    if task.loss == "hinge":
+        return place, best_by_pass(descent, *over_all, exact)
+    descent.set_coefficients(np.vstack([exact.beta, exact.b]))
+    return place, fit_by_passes(descent, *over_all)
 
 
 class _Meter:
