@@ -53,10 +53,9 @@ void Team::run(int threads, const std::function<void(Team&)>& lead) {
 void Team::each(Index n, const Task& task) {
     if (n == 0) return;
     done_.store(0, std::memory_order_relaxed);
-    n_.store(n, std::memory_order_relaxed);
     task_.store(&task, std::memory_order_relaxed);
     const std::uint64_t phase = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-    ticket_.store(phase << 32, std::memory_order_release);
+    ticket_.store(phase << 32 | static_cast<std::uint64_t>(n), std::memory_order_release);
     take(0);
     Patience patience;
     while (done_.load(std::memory_order_acquire) < n) patience.wait();
@@ -75,12 +74,10 @@ bool Team::take(int who) {
     bool any = false;
     for (;;) {
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-        const Index n = n_.load(std::memory_order_relaxed);
-        const Task* task = task_.load(std::memory_order_relaxed);
-        const Index i = static_cast<Index>(ticket & 0xffffffffu);
-        if (i >= n || (ticket >> 32) == 0) return any;
-        if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-        (*task)(who, i);
+        const Index left = static_cast<Index>(ticket & 0xffffffffu);
+        if (left == 0) return any;
+        if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel)) continue;
+        (*task_.load(std::memory_order_acquire))(who, left - 1);
         done_.fetch_add(1, std::memory_order_acq_rel);
         any = true;
     }

@@ -23,10 +23,10 @@ private:
     void follow();
     bool take(int who);
 
-    // The phase in the upper half, the next task in the lower. A thread that takes a task by raising the ticket knows
-    // that the phase is still the one whose n_ and task_ it has read, because a phase ends after its last task.
+    // The number of the phase in the upper half, and in the lower the tasks that no thread has taken. A thread takes a
+    // task by lowering it, and only then reads task_: a phase cannot end before that task is done.
     std::atomic<std::uint64_t> ticket_{0};
-    std::atomic<Index> n_{0}, done_{0};
+    std::atomic<Index> done_{0};
     std::atomic<const Task*> task_{nullptr};
     std::atomic<int> joined_{0};
     std::atomic<bool> closed_{false};

@@ -22,8 +22,9 @@ from slimsvm.data import Rows
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
-from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
+from slimsvm.methods.large_margin.online_blocks import class_block
 from slimsvm.methods.large_margin.row_search import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
@@ -174,6 +175,17 @@ class SparseLargeMarginClassifier(MachineClassifier):
 
         Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
         """
+        self._check_parameters()
+        rows = rows_of(self, X, y, sample_weight)
+        if rows is not None:
+            return self._fit_rows(rows)
+        task = training.classification_task(self, X, y, sample_weight)
+        parts = self._parts(task.Y.shape[1])
+        problems = [_search_problem(replace(task, Y=task.Y[:, part])) for part in parts]
+        search.train(self, task.points, problems, self.loss, Classes(task.classes), outputs=parts)
+        return self
+
+    def _check_parameters(self) -> None:
         search.check_parameters(self)
         check_choice(self.loss, "loss", type(self).__name__, get_args(Loss))
         check_choice(self.vectors, "vectors", type(self).__name__, ("shared", "per_class"))
@@ -182,13 +194,23 @@ class SparseLargeMarginClassifier(MachineClassifier):
                 f"metric={self.metric!r} of {type(self).__name__} needs vectors='shared': a machine has one map "
                 f"for all classes. Got vectors='per_class'."
             )
-        rows = rows_of(self, X, y, sample_weight)
-        if rows is not None:
-            return self._fit_rows(rows)
-        task = training.classification_task(self, X, y, sample_weight)
-        parts = self._parts(task.Y.shape[1])
-        problems = [_search_problem(replace(task, Y=task.Y[:, part])) for part in parts]
-        search.train(self, task.points, problems, self.loss, Classes(task.classes), outputs=parts)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> SparseLargeMarginClassifier:
+        """Learn from one more block of samples, X (n, d) and y (n,), by mini-batches.
+
+        `classes` names all classes in the first call; a block may lack some of them. Blocks may come for ever, and
+        their distribution may drift. The vectors are `n_vectors`, a count, from the start; parameters that begin at all
+        samples (gamma as a word, the start of a learned metric) are those of the first block. `n_samples_seen_` counts
+        the samples. `fit` begins anew.
+        """
+        self._check_parameters()
+        check_number(self.C, "C", type(self).__name__, above=0)
+        if self.vectors == "per_class":
+            raise ValueError(f"partial_fit of {type(self).__name__} needs vectors='shared'. Got vectors='per_class'.")
+        block, known = class_block(self, X, y, classes, sample_weight)
+        online.learn(self, block, block.sign.shape[1], self.loss, Classes(known), tilt=0.0, C=float(self.C))
         return self
 
     def _parts(self, q: int) -> NDArray[np.bool_]:

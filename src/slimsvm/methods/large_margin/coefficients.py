@@ -1,8 +1,8 @@
 """The coefficients of many samples, by passes over them: an exact solution would take N m² products per iteration.
 
 After mini-batches (`descent.py`), coefficients are close to the best ones for their vectors. L-BFGS leads to these in a
-few passes, preconditioned by the curvature λK_z + 2 mean_i u_i F_iF_iᵀ of as many samples as `WORK` allows. A pass
-takes N m (p + q) products. The samples with a loss change little in the last passes, so the loss is nearly quadratic.
+few passes, preconditioned by the curvature λK_z + 2 mean_i u_i F_iF_iᵀ of the samples with a loss, as many of them as
+`WORK` allows. A pass takes N m (p + q) products, or N m q if all kernel values fit into memory.
 
 The hinge has no curvature. Its coefficients are the exact ones of a sample, or those of the mini-batches, whichever are
 better on all samples.
@@ -10,7 +10,7 @@ better on all samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,8 @@ WORK = 2e10  # products of the curvature, m² for each output and sample with a 
 LEAST_BEND = 1e-9  # of the mean diagonal, added to the curvature of the intercept, which may have none
 CLOSE = 1e-6  # smallest to largest eigenvalue of K_z, below which coefficients need double precision
 TOLERANCE = 1e-6  # of the objective: what may be left to gain
+KEPT = 2**26  # kernel values, at most, that are stored for all passes: 256 MiB
+ROUNDS, ITERATIONS = 5, 8  # estimates of the curvature, and iterations with each, at most
 
 Passes = Callable[[], Iterable[Batch]]
 
@@ -42,12 +44,15 @@ class PassObjective:
         self.K_z = np.asarray(descent.kernel.gram(Z, Z), dtype=np.float64)
         self.ridge, self.tilt = descent.scales.ridge, descent.scales.tilt
 
+        self.kept: list[tuple[Batch, Any]] = []
+        if n_samples * len(Z) <= KEPT:
+            self.kept = [(batch, descent.features(batch)) for batch in self._batches()]
+
     def __call__(self, W: FloatArray) -> tuple[float, FloatArray]:
         """The objective and its gradient."""
         self.descent.set_coefficients(W)
         loss, by_W = 0.0, np.zeros(W.shape)
-        for batch in self.passes():
-            more, by_more = self.descent.evaluate(batch)
+        for more, by_more in self._losses():
             loss += more
             by_W += by_more
         by_W /= self.n
@@ -56,25 +61,33 @@ class PassObjective:
         by_W[-1] += self.tilt
         return loss / self.n + 0.5 * float(np.sum(W[:-1] * weighted)) + float(self.tilt @ W[-1]), by_W
 
-    def preconditioner(self) -> Callable[[FloatArray], FloatArray]:
-        """Solves with the curvature at the descent's W, of as many samples as `WORK` allows, for each output."""
-        m, q = len(self.K_z), len(self.ridge)
-        H, n, work = np.zeros((q, m + 1, m + 1)), 0, 0.0
+    def _losses(self) -> Iterator[tuple[float, Any]]:
+        if self.kept:
+            return (self.descent.evaluate_features(F, batch) for batch, F in self.kept)
+        return (self.descent.evaluate(batch) for batch in self.passes())
+
+    def _batches(self) -> Iterator[Batch]:
+        """All samples in small batches; each has samples from everywhere, because they may be sorted."""
         for batch in self.passes():
-            if work >= WORK:
-                break
             parts = -(-batch.n_rows // EVALUATED)
             for part in range(parts):
-                if work >= WORK:
-                    break
-                rows = np.arange(part, batch.n_rows, parts)  # from everywhere, because samples may be sorted
-                F, active = self.descent.features(batch.take(rows, self.descent.dtype))
-                n += len(F)
-                for c in range(q):
-                    used = np.flatnonzero(active[:, c])
-                    half = F[used] * np.sqrt(active[used, c])[:, None]
-                    H[c] += half.T @ half
-                    work += float(len(used)) * m * m
+                yield batch.take(np.arange(part, batch.n_rows, parts), self.descent.dtype)
+
+    def preconditioner(self, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Solves with the curvature at W, of as many samples as `WORK` allows, for each output."""
+        self.descent.set_coefficients(W)
+        m, q = len(self.K_z), len(self.ridge)
+        H, n, work = np.zeros((q, m + 1, m + 1)), 0, 0.0
+        for batch, F in self.kept or ((batch, self.descent.features(batch)) for batch in self._batches()):
+            active = self.descent.losses(batch, F @ self.descent.W)[2]
+            n += len(F)
+            for c in range(q):
+                used = np.flatnonzero(active[:, c])
+                half = F[used] * np.sqrt(active[used, c])[:, None]
+                H[c] += half.T @ half
+                work += float(len(used)) * m * m
+            if work >= WORK:
+                break
         H *= 2.0 / n
         H[:, :-1, :-1] += self.ridge[:, None, None] * self.K_z
         H[:, -1, -1] += LEAST_BEND * np.trace(H, axis1=1, axis2=2) / len(H[0])
@@ -95,10 +108,15 @@ class PassObjective:
 def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float) -> MarginFit:
     """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū."""
     objective = PassObjective(precise(descent), passes, n_samples)
-    start = descent.coefficients
-    found = preconditioned_lbfgs(objective, start, objective.preconditioner(), tolerance=TOLERANCE)
-    value, by_W = objective(found.x)
-    return _fit(found.x, scale * value, scale * objective.gap(by_W, value), found.n_iter, found.status)
+    W, n_iter, status = descent.coefficients, 0, Status.MAX_ITER
+    for _ in range(ROUNDS):
+        solve = objective.preconditioner(W)
+        found = preconditioned_lbfgs(objective, W, solve, tolerance=TOLERANCE, max_iter=ITERATIONS)
+        W, n_iter, status = found.x, n_iter + found.n_iter, found.status
+        if status is Status.CONVERGED:
+            break
+    value, by_W = objective(W)
+    return _fit(W, scale * value, scale * objective.gap(by_W, value), n_iter, status)
 
 
 def precise(descent: Descent) -> Descent:
@@ -119,9 +137,9 @@ def best_by_pass(descent: Descent, passes: Passes, n_samples: int, scale: float,
     """
     objective = PassObjective(descent, passes, n_samples)
     given = descent.coefficients, np.vstack([sampled.beta, sampled.b])
-    value, W = min(((objective(W)[0], k) for k, W in enumerate(given)))
+    value, best = min((objective(W)[0], k) for k, W in enumerate(given))
     gap = max(0.0, scale * value - float(sampled.solution.value.sum()))
-    return _fit(given[W], scale * value, gap, 1, Status.CONVERGED)
+    return _fit(given[best], scale * value, gap, 1, Status.CONVERGED)
 
 
 def _fit(W: FloatArray, value: float, gap: float, n_iter: int, status: Status) -> MarginFit:

@@ -47,6 +47,20 @@ class CompiledDescent(Descent):
         super().set_coefficients(W)
         self.push()
 
+    def set_state(self, place: Placement, W: FloatArray) -> None:
+        self.fetch()
+        super().set_state(place, W)
+        self.push()
+
+    def replace_vectors(self, which: Order, X: Any) -> None:
+        self.fetch()
+        super().replace_vectors(which, X)
+        self.push()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.fetch()
+        return vars(self) | {"_core_steps": None}
+
     def fetch(self) -> None:
         """Bring the arrays up to date."""
         if self._is_ahead:
@@ -58,9 +72,9 @@ class CompiledDescent(Descent):
         if self._core_steps is not None:
             self._core_steps.write(*self._arrays())
 
-    def refresh(self, batch: Batch) -> None:
+    def refresh(self, batch: Batch, keep: float = 0.0) -> None:
         self.fetch()
-        super().refresh(batch)
+        super().refresh(batch, keep)
         if self._core_steps is not None:
             self._core_steps.write_inverse(self.inverse)
 
@@ -72,7 +86,7 @@ class CompiledDescent(Descent):
         by_W = np.zeros(self.W.shape)
         return _core.evaluate_steps(self._core_steps, rows.X, rows.centre, _parts(rows), by_W), by_W
 
-    def features(self, batch: Batch) -> tuple[Array, Array]:
+    def features(self, batch: Batch) -> Array:
         self.fetch()
         return super().features(batch)
 

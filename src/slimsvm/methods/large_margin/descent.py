@@ -33,6 +33,7 @@ from slimsvm.optim.margin_problem import Loss
 CURVATURE_SAMPLES = 4096  # on which curvature is estimated
 REFRESH = 100  # steps, at least, between two estimates of the curvature
 SLOWER = 8  # one over the share of all steps after which it is estimated again: later it changes more slowly
+SELDOM = 1000  # steps, at most, between two estimates: the data may change
 TOGETHER = 32  # steps, at most, between two moments at which Ctrl-C is noticed
 EVALUATED = 4096  # samples at a time that are evaluated without steps
 PENALISED = 16  # samples of a batch for each vector whose penalty is part of the step
@@ -138,6 +139,7 @@ class Descent:
             self.map = Adam(self.A, scales.map_unit, MAP_RATE / float(np.sqrt(self.A.size)))
         self.pull_scale = float(self.ridge.mean())
         self.inverse: Any = None  # of the curvature, (m + 1, m + 1)
+        self.bend: Any = None  # the curvature of the losses, if it is kept
         self.n_steps = self.next_refresh = 0
 
     @property
@@ -159,6 +161,25 @@ class Descent:
     def set_coefficients(self, W: FloatArray) -> None:
         """Go on with other coefficients."""
         self.W[...] = W
+
+    def set_state(self, place: Placement, W: FloatArray) -> None:
+        """Go on from another state, at rest."""
+        self.Z[...], self.W[...] = place.Z, W
+        if self.A is not None:
+            self.A[...] = place.A
+        for adam in (self.vectors, self.map):
+            if adam is not None:
+                adam.mean[...] = 0.0
+        self.W_mean[...] = 0.0
+        self.next_refresh = 0
+
+    def replace_vectors(self, which: Order, X: Any) -> None:
+        """Move vectors to samples, with coefficients of zero, at rest."""
+        self.Z[which] = dense(self._mapped(X))
+        self.W[which] = 0.0
+        self.W_mean[which] = 0.0
+        self.vectors.mean[which] = 0.0
+        self.vectors.square[which] = np.median(self.vectors.square, axis=0)
 
     @property
     def needs_refresh(self) -> bool:
@@ -201,16 +222,28 @@ class Descent:
         loss, by_W = 0.0, np.zeros(self.W.shape)
         for first in range(0, rows.n_rows, EVALUATED):
             batch = rows.take(np.arange(first, min(first + EVALUATED, rows.n_rows)), self.dtype)
-            F, _ = self._values(self._mapped(batch.X))
-            value, by_f, _ = self._losses(batch, F @ self.W)
-            loss += value * len(F)
-            by_W += len(F) * (F.T @ by_f)
+            more, by_more = self.evaluate_features(self.features(batch), batch)
+            loss += more
+            by_W += by_more
         return loss, by_W
 
-    def features(self, batch: Batch) -> tuple[Array, Array]:
-        """F (B, m + 1) of samples, and the weight of each sample that has a loss, (B, q)."""
-        F, _ = self._values(self._mapped(batch.X))
-        return F, self._losses(batch, F @ self.W)[2]
+    def evaluate_features(self, F: Array, batch: Batch) -> tuple[float, Array]:
+        """`evaluate` for samples whose F is known."""
+        value, by_f, _ = self.losses(batch, F @ self.W)
+        return value * len(F), len(F) * (F.T @ by_f)
+
+    def features(self, batch: Batch) -> Array:
+        """F (B, m + 1) of samples."""
+        return self._values(self._mapped(batch.X))[0]
+
+    def sample_losses(self, batch: Batch, F: Array) -> Array:
+        """The loss of each sample of a batch, (B,), from its F."""
+        f, total = F @ self.W, np.zeros(len(F))
+        for first in range(0, len(batch.sign), len(F)):
+            copy = slice(first, first + len(F))
+            xi = np.maximum(batch.offset[copy] - batch.sign[copy] * f, 0)
+            total += np.sum(batch.cost[copy] * xi**self.power, axis=1)
+        return total
 
     def n_penalised(self, batch: int) -> int:
         """The number of vectors whose penalty is part of a step."""
@@ -246,7 +279,7 @@ class Descent:
         """The mean loss of a batch with h b, and the gradients by Z, A and W."""
         P = self._mapped(batch.X)
         F, slope = self._values(P)
-        value, by_f, _ = self._losses(batch, F @ self.W)
+        value, by_f, _ = self.losses(batch, F @ self.W)
         by_W = F.T @ by_f
         by_W[-1] += self.tilt
         slope *= by_f @ self.W[:-1].T
@@ -264,18 +297,22 @@ class Descent:
         by_Z = self.kernel.pull_of(self.Z, slope.T @ self.Z[some], slope.sum(axis=0))
         return 0.5 * float(np.sum((k @ beta) * weighted)), by_Z, k.T @ weighted
 
-    def refresh(self, batch: Batch) -> None:
+    def refresh(self, batch: Batch, keep: float = 0.0) -> None:
         """Estimate the curvature e Σ_i a_i F_iF_iᵀ + λ K_z on a batch, damped, one for all outputs, and invert it.
 
-        a_i is the mean weight of the losses of a sample.
+        a_i is the mean weight of the losses of a sample. `keep` is the share of the last estimate in this one.
         """
-        F, active = self.features(batch)
+        F = self.features(batch)
+        active = self.losses(batch, F @ self.W)[2]
         F *= np.sqrt(np.maximum(active.mean(axis=1), DAMPING))[:, None]
         H = (2.0 / len(F)) * (F.T @ F)
+        if keep > 0 and self.bend is not None:
+            H += keep * (self.bend - H)
+        self.bend = H.copy() if keep > 0 else None
         H[:-1, :-1] += self.ridge.mean() * self._compare(self.Z)[0]
         H[np.diag_indices_from(H)] += DAMPING * np.trace(H) / len(H)
         self.inverse = inverted(H)
-        self.next_refresh = self.n_steps + max(REFRESH, self.n_steps // SLOWER)
+        self.next_refresh = self.n_steps + min(SELDOM, max(REFRESH, self.n_steps // SLOWER))
 
     def _is_finite(self) -> bool:
         return bool(np.isfinite(self.Z.sum() + self.W.sum() + (0.0 if self.A is None else self.A.sum())))
@@ -293,7 +330,7 @@ class Descent:
         k, slope = self._compare(P)
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
 
-    def _losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
+    def losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
         """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss."""
         total, by_f, active = 0.0, np.zeros_like(f), np.zeros_like(f)
         for first in range(0, len(batch.sign), len(f)):

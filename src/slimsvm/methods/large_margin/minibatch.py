@@ -5,7 +5,7 @@ All steps shrink to zero along half a cosine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,22 @@ class BatchSchedule:
         return batch, per_pass, self.passes or max(20, -(-STEPS // per_pass))
 
 
+def step_precision(
+    points: Points, A: FloatArray | None, sizes: Sequence[float], farthest: float = 0.0
+) -> np.dtype[Any]:
+    """Single precision if it is accurate enough for the distances, and no distance or size is too large for it.
+
+    `farthest` is a bound on ‖x‖² of samples that are not among the points.
+    """
+    kernel = points.kernel
+    stretch = 1.0 if A is None else max(1.0, float(np.linalg.norm(np.diag(A) if A.ndim == 1 else A, 2)))
+    farthest = stretch**2 * max(farthest, float(points.norms.max(initial=0.0)))
+    if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
+        return np.dtype(np.float64)
+    modest = max(kernel.gamma**0.5, farthest**0.5, *sizes) <= MODEST
+    return np.dtype(np.float32 if modest else np.float64)
+
+
 class Batches:
     """The samples of a problem as rows for a descent, in single precision if that is accurate enough.
 
@@ -52,20 +68,11 @@ class Batches:
         self, points: Points, problem: MarginProblem, A: FloatArray | None = None, farthest: float = 0.0
     ) -> None:
         self.points, self.problem, self.n = points, problem, points.n_points
-        stretch = 1.0 if A is None else max(1.0, float(np.linalg.norm(np.diag(A) if A.ndim == 1 else A, 2)))
-        self.farthest = stretch**2 * max(float(points.norms.max(initial=0.0)), farthest)
         copies = len(problem.sign) // self.n
         self.scale = problem.bound.mean(axis=0) * copies  # of a sample's costs
         self.ridge = 1.0 / (self.scale * self.n)
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if self._is_accurate_in_single() else np.float64)
-
-    def _is_accurate_in_single(self) -> bool:
-        """Whether single precision is accurate enough for the distances, and no number is too large for it."""
-        kernel, farthest = self.points.kernel, self.farthest
-        if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
-            return False
-        sizes = kernel.gamma**0.5, farthest**0.5, np.abs(self.problem.offset).max(), self.ridge.max()
-        return bool(max(sizes) <= MODEST)
+        sizes = float(np.abs(problem.offset).max()), float(self.ridge.max())
+        self.dtype = step_precision(points, A, sizes, farthest)
 
     @property
     def total_scale(self) -> float:

@@ -24,8 +24,9 @@ from slimsvm.estimator import MachineOutlierDetector
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.common.points import Points
-from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
+from slimsvm.methods.large_margin.online_blocks import inlier_block
 from slimsvm.methods.large_margin.row_search import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
@@ -150,3 +151,11 @@ class SparseOneClassSVM(MachineOutlierDetector):
             return svm.fit(points.X[rows], sample_weight=weights[rows])
 
         return SearchProblem(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, train_full)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
+        """Learn from one more block of samples, X (n, d), as in `SparseLargeMarginClassifier.partial_fit`."""
+        search.check_parameters(self)
+        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)
+        block = inlier_block(self, X, sample_weight)
+        online.learn(self, block, 1, "hinge", Inlier(), tilt=float(self.nu), C=1.0)
+        return self

@@ -22,8 +22,9 @@ from slimsvm.data import Rows
 from slimsvm.estimator import MachineRegressor
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
-from slimsvm.methods.large_margin import search
+from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
+from slimsvm.methods.large_margin.online_blocks import value_block
 from slimsvm.methods.large_margin.row_search import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
@@ -151,6 +152,16 @@ class SparseLargeMarginRegressor(MachineRegressor):
 
         problem = replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of)
         train_on_rows(self, data, [problem], LOSSES[self.loss], Value(), level=level)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:
+        """Learn from one more block of samples, X (n, d) and y (n,), as `SparseLargeMarginClassifier.partial_fit`."""
+        search.check_parameters(self)
+        check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
+        check_number(self.C, "C", type(self).__name__, above=0)
+        check_number(self.epsilon, "epsilon", type(self).__name__, least=0)
+        block, level = value_block(self, X, y, float(self.epsilon), sample_weight)
+        online.learn(self, block, 1, LOSSES[self.loss], Value(), tilt=0.0, C=float(self.C), level=level)
         return self
 
 

@@ -419,6 +419,8 @@ def _set_fitted(
         last = first + len(result.found.place.Z)
         beta[first:last, part], b[part] = result.fit.beta, result.fit.b + level
         first = last
+    for name in ("_online", "_level", "n_samples_seen_"):  # of partial_fit
+        vars(estimator).pop(name, None)
     estimator.machine_ = training.make_machine(estimator, points, Z, beta, b, answer, places[0].A)
     estimator.objective_ = float(sum(result.value for result in results))
     estimator.gap_ = float(sum(result.fit.solution.gap.sum() for result in results))
