@@ -16,7 +16,7 @@ from slimsvm.data.files.stream import Stream
 from slimsvm.exceptions import DataError
 
 OPEN = 8  # row groups, at most, that are read by turns for a random order
-OPEN_BYTES, PAGE_BYTES = 3 << 26, 1 << 21  # what these may hold together, and what each holds of a column
+OPEN_BYTES, PAGE_BYTES = 1 << 27, 1 << 21  # what these may hold together, and what each holds of a column
 BUFFER = 1 << 16  # bytes of a column that are read ahead; pyarrow holds whole columns of a row group otherwise
 
 

@@ -38,14 +38,14 @@ Passes = Callable[[], Iterable[Batch]]
 class PassObjective:
     """The objective of `descent.py` as a function of W (m + 1, q) alone, with its gradient, over all N samples."""
 
-    def __init__(self, descent: Descent, passes: Passes, n_samples: int) -> None:
+    def __init__(self, descent: Descent, passes: Passes, n_samples: int, keep: bool = False) -> None:
         self.descent, self.passes, self.n = descent, passes, n_samples
         Z = descent.place.Z
         self.K_z = np.asarray(descent.kernel.gram(Z, Z), dtype=np.float64)
         self.ridge, self.tilt = descent.scales.ridge, descent.scales.tilt
 
         self.kept: list[tuple[Batch, Any]] = []
-        if n_samples * len(Z) <= KEPT:
+        if keep and n_samples * len(Z) <= KEPT:
             self.kept = [(batch, descent.features(batch)) for batch in self._batches()]
 
     def __call__(self, W: FloatArray) -> tuple[float, FloatArray]:
@@ -105,9 +105,12 @@ class PassObjective:
         return float(inside.sum()) + float(np.abs(by_W[-1]).max()) * abs(value)
 
 
-def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float) -> MarginFit:
-    """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū."""
-    objective = PassObjective(precise(descent), passes, n_samples)
+def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float, keep: bool = True) -> MarginFit:
+    """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū.
+
+    With `keep`, the kernel values of all samples are stored if they are not too many.
+    """
+    objective = PassObjective(precise(descent), passes, n_samples, keep)
     W, n_iter, status = descent.coefficients, 0, Status.MAX_ITER
     for _ in range(ROUNDS):
         solve = objective.preconditioner(W)

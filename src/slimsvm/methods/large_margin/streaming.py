@@ -143,7 +143,7 @@ def search_rows(
     if task.loss == "hinge":
         return place, best_by_pass(descent, *over_all, exact)
     descent.set_coefficients(np.vstack([exact.beta, exact.b]))
-    return place, fit_by_passes(descent, *over_all)
+    return place, fit_by_passes(descent, *over_all, keep=False)
 
 
 class _Meter:
