@@ -236,11 +236,11 @@ class Descent:
         """F (B, m + 1) of samples."""
         return self._values(self._mapped(batch.X))[0]
 
-    def sample_losses(self, batch: Batch, F: Array) -> Array:
-        """The loss of each sample of a batch, (B,), from its F."""
-        f, total = F @ self.W, np.zeros(len(F))
-        for first in range(0, len(batch.sign), len(F)):
-            copy = slice(first, first + len(F))
+    def sample_losses(self, batch: Batch, f: Array) -> Array:
+        """The loss of each sample of a batch, (B,), with scores f (B, q)."""
+        total = np.zeros(len(f))
+        for first in range(0, len(batch.sign), len(f)):
+            copy = slice(first, first + len(f))
             xi = np.maximum(batch.offset[copy] - batch.sign[copy] * f, 0)
             total += np.sum(batch.cost[copy] * xi**self.power, axis=1)
         return total

@@ -94,17 +94,28 @@ class Batches:
         return make_descent(self.points.kernel, start, self._first_coefficients(start, rng), scales, loss, pull)
 
     def _first_coefficients(self, start: Placement, rng: np.random.Generator) -> FloatArray:
-        """β and b of the exact solution on a sample of the data, (m + 1, q)."""
-        fit = self.fit_sample(start, "squared_hinge", FIRST_SAMPLES, rng, tolerance=1e-2)
+        """β and b for a sample of the data, (m + 1, q), with the penalty ½βᵀβ.
+
+        With ½βᵀK_zβ they are a hundred times larger if vectors are close, and the first moves spoil all scores.
+        """
+        fit = self.fit_sample(start, "squared_hinge", FIRST_SAMPLES, rng, tolerance=1e-2, whiten=False)
         return np.vstack([fit.beta, fit.b])
 
     def fit_sample(
-        self, place: Placement, loss: Loss, most: int, rng: np.random.Generator, tolerance: float = 1e-6
+        self,
+        place: Placement,
+        loss: Loss,
+        most: int,
+        rng: np.random.Generator,
+        tolerance: float = 1e-6,
+        whiten: bool = True,
     ) -> MarginFit:
         """The exact coefficients on at most so many samples."""
         rows = np.sort(rng.choice(self.n, min(self.n, most), replace=False))
         some = place.mapped(Points(self.points.kernel, self.points.X[rows], centred=False))
-        return fit_coefficients(some, place.Z, self.problem.of_rows(rows, self.n), loss, tolerance=tolerance)
+        return fit_coefficients(
+            some, place.Z, self.problem.of_rows(rows, self.n), loss, tolerance=tolerance, whiten=whiten
+        )
 
 
 @dataclass(frozen=True)

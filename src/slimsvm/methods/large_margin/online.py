@@ -1,7 +1,8 @@
 """Sparse large margin machines that learn from blocks of samples, one after another: `partial_fit`.
 
 The steps are those of `descent.py`. Their rate falls with the root of their number, but not below `LEAST_RATE`, so it
-needs no horizon and drift is followed for ever. The machine is a mean of the recent states, whose noise is lower.
+needs no horizon and drift is followed for ever. The machine is the present state, or the mean of the recent states,
+whose noise is lower, but which lags behind a drift: whichever had the smaller losses on new samples.
 
 The first block gives the kernel's width, the centre and the first places of the vectors. It may have few samples, or
 samples of one class: vectors that have no place yet are *dead*, and so are vectors that no longer contribute to any
@@ -37,16 +38,16 @@ HORIZON = 100_000  # samples that the costs are weighed against the penalty for,
 SLOWING = 400  # steps after which the rate has fallen by a factor √2
 LEAST_RATE = 0.25  # of the full rate: it does not fall below
 WARM_UP = 50  # steps over which the rate of the vectors rises
-AVERAGED = 200  # steps, at most, that the mean of states goes back
-TOGETHER = 32  # steps between two looks at dead vectors, and two states in the mean
-ORDERED = True
-FRESH = True
-KEEP = 0.5
-QUICK = 1.0
+STEPS = 64  # that a block should make, so small blocks make small batches
+SMALLEST = 16  # samples of a batch
+AVERAGED = 200  # batches of the largest size, at most, that the mean of states goes back
+CURVATURE_SAMPLES = 2048  # at most, that the curvature is estimated on for every `STEPS` steps
+REMEMBERED = 10_000  # samples whose curvature counts as much as that of all samples before them
 DEAD = 0.002  # of the median contribution to the scores: vectors below are dead
 LIFE = 300  # steps that a vector has before it can be dead again
 RESEEDED = 20  # one over the share of the vectors that are moved at a time
-JUDGED = 1024  # samples that contributions and losses are computed of
+JUDGED = 512  # samples that contributions and losses are computed of
+FADING = 0.8  # of the losses of earlier blocks, when the present state and the mean are compared
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Block:
 
     def problem(self, columns: NDArray[np.bool_], C: float, tilt: FloatArray) -> MarginProblem:
         """The margin problem of some of the outputs."""
-        parts = (part[:, columns] for part in (self.sign, self.offset, C * self.cost))
-        return MarginProblem(*parts, tilt[columns])
+        sign, offset, cost = (part[:, columns] for part in (self.sign, self.offset, C * self.cost))
+        return MarginProblem(sign, offset, cost, tilt[columns])
 
 
 class Online:
@@ -87,41 +88,57 @@ class Online:
         self.descent = make_descent(self.kernel, place, W, scales, loss, pull)
         self.born = np.where(alive, 0, -LIFE)
         self.mean, self.mean_W, self.n_seen = place, W, 0
+        self.losses = [0.0, 0.0]  # of the present state and of the mean, on new samples
 
     def learn(self, block: Block) -> None:
-        """Move by the samples of a block, in random order."""
-        n = block.X.shape[0]
-        n_steps = max(1, round(n / self.batch_size))
-        size = n // n_steps
-        order = (np.arange(n) if ORDERED else self.rng.permutation(n))[: n_steps * size]
-        numbers = self.descent.n_steps + np.arange(n_steps)
-        calm = np.maximum(LEAST_RATE, 1.0 / np.sqrt(1.0 + numbers / SLOWING)) * min(1.0, size / self.batch_size)
-        warm = np.minimum(1.0, (numbers + 1) / WARM_UP)
-        dtype = self.descent.dtype
-        parts = (np.ascontiguousarray(part, dtype=dtype) for part in (block.sign, block.offset, block.cost))
-        rows = Batch(block.X, *parts, None if is_sparse(block.X) else self.centre)
-        with calm_blas(float(size) * self.descent.Z.size):
-            for first in range(0, n_steps, TOGETHER):
-                some = slice(first, min(first + TOGETHER, n_steps))
-                there = order[some.start * size : some.stop * size]
-                self._replace_dead(rows, there)
-                if FRESH:
-                    self.descent.refresh(rows.take(there[:4096], dtype), KEEP)
-                    k = some.stop - some.start
-                    fast = np.full(k, max(calm[some].min(), QUICK / (k * 0.05)))
-                    warm[some] = warm[some] * calm[some] / fast
-                    calm[some] = fast
-                if not np.isfinite(self.descent.run(rows, there, size, calm[some], warm[some])):
+        """Move by the samples of a block, in their order: the last samples of a drift say most about the next ones."""
+        n, descent = block.X.shape[0], self.descent
+        sign, offset, cost = (
+            np.ascontiguousarray(part, dtype=descent.dtype) for part in (block.sign, block.offset, block.cost)
+        )
+        rows = Batch(block.X, sign, offset, cost, None if is_sparse(block.X) else self.centre)
+        self._judge(rows)
+        size = min(n, max(SMALLEST, min(self.batch_size, n // STEPS)))
+        n_steps = n // size
+        numbers = descent.n_steps + np.arange(n_steps)
+        calm = np.maximum(LEAST_RATE, 1.0 / np.sqrt(1.0 + numbers / SLOWING)) * min(1.0, size / SMALLEST)
+        warm = np.minimum(1.0, (numbers + 1) / WARM_UP) * np.sqrt(size / self.batch_size)
+        with calm_blas(float(size) * descent.Z.size):
+            for first in range(0, n_steps, STEPS):
+                some = slice(first, min(first + STEPS, n_steps))
+                there = np.arange(some.start * size, n if some.stop == n_steps else some.stop * size)
+                sample = rows.take(there[:: -(-len(there) // CURVATURE_SAMPLES)], descent.dtype)
+                self._replace_dead(sample)
+                descent.refresh(sample, REMEMBERED / (REMEMBERED + len(there)))
+                steps = there[: (some.stop - some.start) * size]
+                if not np.isfinite(descent.run(rows, steps, size, calm[some], warm[some])):
                     self._recover()
                     return
-                self._average(some.stop - some.start)
-        self.n_seen += n
+                self.n_seen += len(there)
+                self._average(len(there))
 
-    def _average(self, n_steps: int) -> None:
-        """Add the present state to the mean, in which states fade."""
+    @property
+    def state(self) -> tuple[Placement, FloatArray]:
+        """The better of the present state and the mean: vectors and map, and W."""
+        return (self.descent.place, self.descent.coefficients) if self.drifts else (self.mean, self.mean_W)
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the present state has answered new samples better than the mean."""
+        return self.losses[0] < self.losses[1]
+
+    def _judge(self, rows: Batch) -> None:
+        """Compare the present state and the mean on samples that neither has learned from."""
+        batch = rows.take(np.arange(0, rows.n_rows, -(-rows.n_rows // JUDGED)), self.descent.dtype)
+        for k, (place, W) in enumerate(((self.descent.place, self.descent.coefficients), (self.mean, self.mean_W))):
+            X = batch.X if place.A is None else map_rows(batch.X, place.A.astype(self.descent.dtype))
+            f = self.kernel.gram(X, place.Z.astype(self.descent.dtype)) @ W[:-1] + W[-1]
+            self.losses[k] += (1.0 - FADING) * (float(self.descent.sample_losses(batch, f).mean()) - self.losses[k])
+
+    def _average(self, n: int) -> None:
+        """Add the state after n more samples to the mean, in which states fade."""
         place, W = self.descent.place, self.descent.coefficients
-        reach = min(AVERAGED, max(1.0, self.descent.n_steps / 4))
-        share = min(1.0, n_steps / reach)
+        share = min(1.0, n / min(AVERAGED * self.batch_size, self.n_seen / 4))
         A = None if place.A is None or self.mean.A is None else self.mean.A + share * (place.A - self.mean.A)
         self.mean = Placement(self.mean.Z + share * (place.Z - self.mean.Z), A)
         self.mean_W = self.mean_W + share * (W - self.mean_W)
@@ -134,20 +151,21 @@ class Online:
         )
         self.descent.set_state(self.mean, self.mean_W)
 
-    def _replace_dead(self, rows: Batch, order: NDArray[np.intp]) -> None:
+    def _replace_dead(self, sample: Batch) -> None:
         """Move dead vectors to samples with large losses, with coefficients of zero."""
         old = self.born <= self.descent.n_steps - LIFE
         if not old.any():
             return
-        batch = rows.take(order[:JUDGED], self.descent.dtype)
+        batch = sample.take(np.arange(0, sample.n_rows, -(-sample.n_rows // JUDGED)), self.descent.dtype)
         F = self.descent.features(batch)
         W = self.descent.coefficients
         contribution = np.sqrt(np.mean(F[:, :-1] ** 2, axis=0)) * np.abs(W[:-1]).max(axis=1)
-        dead = np.flatnonzero(old & (contribution <= DEAD * np.median(contribution[contribution > 0], axis=None)))
+        typical = float(np.median(contribution[contribution > 0])) if contribution.any() else 0.0
+        dead = np.flatnonzero(old & (contribution <= DEAD * typical))
         nowhere = self.born < 0
         dead = dead[np.argsort(~nowhere[dead], kind="stable")]
         dead = dead[: max(int(nowhere.sum()), -(-len(W) // RESEEDED))]
-        losses = self.descent.sample_losses(batch, F)
+        losses = self.descent.sample_losses(batch, F @ W)
         useful = np.flatnonzero(losses > 0)
         if not len(dead) or not len(useful):
             return
@@ -176,9 +194,9 @@ def learn(estimator: Any, block: Block, n_outputs: int, loss: Loss, answer: Any,
         state = Online(estimator, block, _size(estimator, n_outputs), loss, **given)
         estimator._online, estimator._level = state, level
     state.learn(block)
-    Z, A, W = state.mean.Z, state.mean.A, state.mean_W
+    place, W = state.state
     beta, b = W[:-1], W[-1] + estimator._level
-    estimator.machine_ = training.make_machine(estimator, state.points(), Z, beta, b, answer, A)
+    estimator.machine_ = training.make_machine(estimator, state.points(), place.Z, beta, b, answer, place.A)
     estimator.n_samples_seen_ = state.n_seen
 
 
@@ -230,7 +248,10 @@ def _first_coefficients(
     tilt: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """W (m + 1, q), exact for a sample of the block; an output whose samples are all of one sign gets that sign."""
+    """W (m + 1, q) for a sample of the block; an output whose samples are all of one sign gets that sign.
+
+    The penalty is ½βᵀβ, as in `Batches`.
+    """
     n = points.n_points
     W = np.zeros((len(alive) + 1, block.sign.shape[1]))
     both = (block.sign > 0).any(axis=0) & (block.sign < 0).any(axis=0) | (tilt > 0)
@@ -238,7 +259,7 @@ def _first_coefficients(
     if both.any():
         rows = np.sort(rng.choice(n, min(n, FIRST_SAMPLES), replace=False))
         some = place.mapped(Points(points.kernel, points.X[rows], centred=False))
-        problem = block.problem(both, C * HORIZON / n, tilt * C * HORIZON).of_rows(rows, n)
-        fit = fit_coefficients(some, place.Z[alive], problem, "squared_hinge", tolerance=1e-3)
+        problem = block.problem(both, C, tilt * C * n).of_rows(rows, n)
+        fit = fit_coefficients(some, place.Z[alive], problem, "squared_hinge", whiten=False, tolerance=1e-3)
         W[np.append(np.flatnonzero(alive), len(alive))[:, None], np.flatnonzero(both)] = np.vstack([fit.beta, fit.b])
     return W
