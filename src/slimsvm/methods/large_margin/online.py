@@ -38,11 +38,20 @@ HORIZON = 100_000  # samples that the costs are weighed against the penalty for,
 SLOWING = 400  # steps after which the rate has fallen by a factor √2
 LEAST_RATE = 0.25  # of the full rate: it does not fall below
 WARM_UP = 50  # steps over which the rate of the vectors rises
+<<<<<<< HEAD
 STEPS = 64  # that a block should make, so small blocks make small batches
 SMALLEST = 16  # samples of a batch
 AVERAGED = 200  # batches of the largest size, at most, that the mean of states goes back
 CURVATURE_SAMPLES = 2048  # at most, that the curvature is estimated on for every `STEPS` steps
 REMEMBERED = 10_000  # samples whose curvature counts as much as that of all samples before them
+=======
+AVERAGED = 200  # steps, at most, that the mean of states goes back
+TOGETHER = 32  # steps between two looks at dead vectors, and two states in the mean
+ORDERED = True
+FRESH = True
+KEEP = 0.5
+QUICK = 1.0
+>>>>>>> origin/main
 DEAD = 0.002  # of the median contribution to the scores: vectors below are dead
 LIFE = 300  # steps that a vector has before it can be dead again
 RESEEDED = 20  # one over the share of the vectors that are moved at a time
