@@ -11,7 +11,9 @@ from slimsvm.compression.promise import Promise
 from slimsvm.compression.renamed import renamed
 from slimsvm.compression.request import Calibrate, Request, method_settings
 from slimsvm.compression.run import Run
-from slimsvm.methods.settings import MethodSettings
+from slimsvm.data import make_rows
+from slimsvm.methods.large_margin.rows import in_blocks
+from slimsvm.methods.settings import MethodSettings, SparseMargin
 
 Method = (
     Literal[
@@ -77,8 +79,9 @@ def compress(
         Nystroem and a linear model; a CalibratedClassifierCV (with one calibrated classifier), OneVsRestClassifier,
         OneVsOneClassifier, FrozenEstimator or parameter search around one; a slimsvm estimator or KernelMachine; or the
         path of a LIBSVM model file.
-    X : (N, d) array, CSR matrix or DataFrame, default=None
-        Training data, ideally the data the model was trained on, in the form its `predict` accepts.
+    X : (N, d) array, CSR matrix, DataFrame or rows in blocks, default=None
+        Training data, ideally the data the model was trained on, in the form its `predict` accepts. With rows in blocks
+        (`slimsvm.data`), which need not fit in memory, the method is "sparse_margin", and a budget needs `validation`.
     y : (N,) array, default=None
         Labels or values of the training data. Labels must include all classes of the model. Without y, the model's own
         predictions are used.
@@ -170,6 +173,10 @@ def compress(
     >>> small.report_.estimate <= 0.01, small.n_vectors_ < 20
     (True, True)
     """
+    settings = method_settings(method, "compress")
+    if in_blocks(X):
+        X, y, sample_weight = make_rows(X, y, sample_weight), None, None
+        settings = settings or SparseMargin()
     request = Request(
         model,
         X,
@@ -181,7 +188,7 @@ def compress(
         validation=validation,
         groups=groups,
         sample_weight=sample_weight,
-        method=method_settings(method, "compress"),
+        method=settings,
         calibrate=calibrate,
         fuse=fuse,
         max_time=max_time,

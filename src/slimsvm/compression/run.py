@@ -173,4 +173,5 @@ def _problem(request: Request, with_data: bool) -> Problem:
         C=None if request.method is None else request.method.C,
         fuse=request.fuse,
         whose=request.whose,
+        seed=request.seed,
     )

@@ -74,9 +74,9 @@ class MetricSettings:
     stages: tuple[int, ...]
 
     @staticmethod
-    def of(estimator: Any, points: Points, m: int) -> MetricSettings:
-        """The settings of an estimator's parameters, for its samples and m vectors."""
-        n, d = points.X.shape
+    def of(estimator: Any, points: Points, m: int, n: int | None = None) -> MetricSettings:
+        """The settings of an estimator for its samples, of which n stand behind the points, and m vectors."""
+        n, d = n or points.n_points, points.X.shape[1]
         whose, given = type(estimator).__name__, estimator.metric_penalty
         p = (
             min(d, FULL)
