@@ -95,45 +95,47 @@ def choose_method(search: Search, sizes: Sequence[int]) -> MethodChoice:
     trial, where, sizes = _trial(search, [name for name in cheap if not is_learned(name)], sizes)
     if trial is None:
         return MethodChoice(FALLBACK, where, remaining=tuple(sorted(cheap, key=is_learned, reverse=True)))
-    return _Trials(search, trial, where, sizes).run(cheap, against)
+    trials = _Trials(search, trial, where, cheap)
+    for m in sizes:
+        if trials.found and search.deadline.stops():
+            break
+        trials.add({name: trial.assess(name, size) for name, size in trials.sizes_beside(m).items()})
+    return trials.choice(against)
 
 
 class _Trials:
     """The trials of several methods at a few sizes, and the choice by them."""
 
-    def __init__(self, search: Search, judge: Validation, where: str, sizes: Sequence[int]) -> None:
-        self.search, self.judge, self.where, self.sizes = search, judge, where, sizes
+    def __init__(self, search: Search, judge: Validation, where: str, names: list[str]) -> None:
+        self.search, self.judge, self.where, self.names = search, judge, where, names
         promise = search.request.promise
         self.by = "disagreement" if promise.max_loss is None and promise.max_disagreement is not None else "loss"
         self.on_all = judge is search.validation
+        # A metric needs more samples than trials on a part have, so it is tried later, on all of them.
+        self.tried = [name for name in names if self.on_all or not is_learned(name)]
         self.found: list[dict[str, Assessment]] = []  # by size, then by method
 
-    def run(self, names: list[str], against: dict[str, str]) -> MethodChoice:
-        """The choice among these methods."""
-        # A metric needs more samples than trials on a part have, so it is tried later, on all of them.
-        learned = [name for name in names if is_learned(name)]
-        tried = names if self.on_all else [name for name in names if name not in learned]
-        for m in self.sizes:
-            if self.found and self.search.deadline.stops():
-                break
-            self.found.append({name: self._assessed(name, m) for name in tried if self.search.size_for(name, m)})
-            tried = self._promising(tried)
-        fixed = self._best_fixed([name for name in tried if not is_learned(name)], against)
-        chosen = self._challenged(fixed, [name for name in tried if is_learned(name)])
-        later = [name for name in learned if name in tried or not self.on_all]
-        fixed_left = [name for name in names if not is_learned(name)] if self.on_all else [*tried, FALLBACK]
-        remaining = [*later, *(name for name in fixed_left if not is_learned(name))]
-        self.search.progress.tell("method %s: %s", chosen.method, chosen.reason, always=True)
-        return replace(chosen, remaining=tuple(dict.fromkeys(remaining)), fixed=fixed.method)
+    def sizes_beside(self, m: int) -> dict[str, int]:
+        """The methods to try next, with the numbers of vectors that are compared with m of a fixed metric."""
+        sizes = {name: self.search.size_for(name, m) for name in self.tried}
+        return {name: size for name, size in sizes.items() if size}
 
-    def _assessed(self, name: str, m: int) -> Assessment:
-        size = self.search.size_for(name, m)
-        found = self.judge.assess(name, size)
-        if not self.on_all:  # the other logs its assessments itself
-            value = _estimate(found, self.by).value
-            told = "trial of %s with %s: %s %.4f"
-            self.search.progress.tell(told, name, plural(size, "vector"), self.by, value, always=True)
-        return found
+    def add(self, found: dict[str, Assessment]) -> None:
+        """Take in the assessments at one size, and drop the methods that are far worse than the best."""
+        self.found.append(found)
+        for name, one in found.items() if not self.on_all else ():  # the user's held-out samples log theirs themselves
+            told, value = "trial of %s with %s: %s %.4f", _estimate(one, self.by).value
+            self.search.progress.tell(told, name, plural(one.n_vectors, "vector"), self.by, value, always=True)
+        self.tried = self._promising(self.tried)
+
+    def choice(self, against: dict[str, str]) -> MethodChoice:
+        """The method that the trials speak for."""
+        fixed = self._best_fixed([name for name in self.tried if not is_learned(name)], against)
+        chosen = self._challenged(fixed, [name for name in self.tried if is_learned(name)])
+        later = [name for name in self.names if is_learned(name) and (name in self.tried or not self.on_all)]
+        others = [name for name in (self.names if self.on_all else [*self.tried, FALLBACK]) if not is_learned(name)]
+        self.search.progress.tell("method %s: %s", chosen.method, chosen.reason, always=True)
+        return replace(chosen, remaining=tuple(dict.fromkeys([*later, *others])), fixed=fixed.method)
 
     def _promising(self, names: list[str]) -> list[str]:
         """The methods that are not far worse than the best at the last size; others are not tried at the next one."""
