@@ -16,7 +16,17 @@ from slimsvm.methods.large_margin.rows import in_blocks
 from slimsvm.methods.settings import MethodSettings, SparseMargin
 
 Method = (
-    Literal["auto", "sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "mirror"]
+    Literal[
+        "auto",
+        "sparse_margin",
+        "sparse_margin+diagonal",
+        "sparse_margin+projection",
+        "reduced_set+refit",
+        "selection",
+        "growing",
+        "reduced_set",
+        "mirror",
+    ]
     | MethodSettings
 )
 REDUCED_SET = "method=slimsvm.methods.ReducedSet({}=...)"
@@ -58,9 +68,9 @@ def compress(
 ) -> Any:
     """Return a smaller, faster version of a trained SVM.
 
-    With a loss budget, such as `max_loss=0.005`, you get the smallest model whose accuracy on held-out samples is at
-    most half a percentage point below the original. With `n_vectors=40` you get the best model of that size. Without
-    either, all support vectors are kept, and the model only becomes faster.
+    With a loss budget, such as `max_loss=0.005`, you get the model with the fewest multiply-adds per prediction whose
+    accuracy on held-out samples is at most half a percentage point below the original. With `n_vectors=40` you get the
+    best model of that size. Without either, all support vectors are kept, and the model only becomes faster.
 
     Parameters
     ----------
@@ -107,7 +117,8 @@ def compress(
     sample_weight : (N,) array, default=None
         Weights of the samples of X, for training and for the estimates. Samples of weight zero are ignored.
     method : str or settings, default="auto"
-        "sparse_margin" places vectors where the margin on the training data is largest; "reduced_set" approximates the
+        "sparse_margin" places vectors where the margin on the training data is largest; "sparse_margin+diagonal" and
+        "sparse_margin+projection" also learn a scale per feature, or a projection; "reduced_set" approximates the
         model without any data; "reduced_set+refit" does the same and refits the coefficients on the training data;
         "selection" keeps some of the support vectors; "growing" adds training samples step by step; "mirror" uses pairs
         of mirror points. "auto" tries those that apply (except "mirror") and picks the best. Settings of a method are

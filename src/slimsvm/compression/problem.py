@@ -111,6 +111,12 @@ class Problem:
         assert self.samples is not None
         return self.task.refit_problem(self)
 
+    def refit_problem_of(self, small: KernelMachine) -> RefitProblem:
+        """The training problem for new coefficients of a small machine, in the space of its own input map."""
+        if small.input_map == self.machine.input_map and small.kernel == self.machine.kernel:
+            return self.refit_problem
+        return self.task.refit_problem(replace(self, imported=replace(self.imported, machine=small)))
+
     @cached_property
     def parent_answers(self) -> tuple[Any, FloatArray, NDArray[Any]]:
         """Up to `COMPARED` of the samples, their weights, and the parent's answers to them."""

@@ -84,7 +84,8 @@ class Request:
                 f"{whose} takes max_distance alone: with n_vectors or a promise the size is given by these. Leave one "
                 f"out."
             )
-        if self.method is not None and self.method.name in ("sparse_margin", "selection", "growing") and not asked:
+        sized_only = SparseMargin | Selection | Growing
+        if isinstance(self.method, sized_only) and not asked:
             name = self.method.name
             raise ValueError(f"method={name!r} of {whose} goes with a size or a promise, such as max_loss=0.005.")
         if self.cv is not None and self.validation is not None:

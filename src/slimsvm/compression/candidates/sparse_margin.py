@@ -127,8 +127,8 @@ class SparseMargin(Candidate):
         loss = self.machines.request.settings(MarginSettings).loss
         return losses_for(self.problem, m) if loss == "auto" else (loss,)
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         kernel, samples = problem.machine.kernel, problem.samples
         if isinstance(kernel, Linear):
             return "is not for the linear kernel, which needs no more vectors than outputs"
@@ -145,8 +145,8 @@ class SparseMargin(Candidate):
             return ""
         return f"takes loss={' or '.join(map(repr, losses))} for this model. Got loss={loss!r}"
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         points, margin = problem.refit_problem.points, problem.refit_problem.problem
         moving = ITERATIONS[0] * _step_work(problem, m)
         if work_of_a_step(points, margin, m) > EXPENSIVE:
