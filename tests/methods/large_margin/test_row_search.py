@@ -189,6 +189,7 @@ def test_rows_that_change_are_refused() -> None:
     [
         ({"solver": "lbfgs"}, "solver='lbfgs' of SparseLargeMarginClassifier needs data in memory"),
         ({"n_vectors": 1000}, "n_vectors of .* must be at most 400 for these rows in blocks"),
+        ({"n_vectors": 0.5}, "n_vectors of .* must be at most 400 for these rows in blocks"),
         ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight must hold finite numbers above 0 for rows in blocks"),
         ({"max_time": 0}, "max_time of .* must be a finite number above 0"),
         ({"standardize": "yes"}, "standardize of .* must be one of False, True"),
@@ -201,6 +202,11 @@ def test_rows_that_change_are_refused() -> None:
 def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         classifier(**parameters).fit(make_rows(X, Y))
+
+
+def test_scaling_needs_all_rows() -> None:
+    with pytest.raises(ValueError, match=r"standardize=True of .* needs all rows before the first step"):
+        classifier().partial_fit(X[:100], Y[:100], classes=[0, 1])
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "stochastic", "rows", "metric"])

@@ -39,12 +39,6 @@ def train_on_rows(
     whose = type(estimator).__name__
     if estimator.solver == "lbfgs":
         raise ValueError(f"solver='lbfgs' of {whose} needs data in memory. Use solver='auto' for rows in blocks.")
-    most = data.points.n_points
-    if isinstance(estimator.n_vectors, (int, np.integer)) and estimator.n_vectors > most:
-        raise ValueError(
-            f"n_vectors of {whose} must be at most {most} for these rows in blocks, the rows of the sample that "
-            f"vectors start from. Got {estimator.n_vectors}."
-        )
 
     def make(*arguments: Any) -> RowSearch:
         return RowSearch(data, *arguments)

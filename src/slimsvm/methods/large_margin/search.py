@@ -233,6 +233,11 @@ def train(
     n = n_samples or points.n_points
     auto = -(-auto_size(n, outputs.shape[1]) // len(problems))
     m = resolve_sample_size(estimator.n_vectors, n, whose, auto)
+    if m > points.n_points:
+        raise ValueError(
+            f"n_vectors of {whose} must be at most {points.n_points} for these rows in blocks, the rows of the sample "
+            f"that vectors start from. Got {m}."
+        )
     metric = MetricSettings.of(estimator, points, m, n)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
