@@ -31,7 +31,16 @@ NOT_REACHED = (
     "tradeoff/table.py",
 )
 # Parameters that no flag sets.
-BY_PYTHON_ONLY = ("fuse=True", "sample_weight", "groups", "warm_start", "GroupKFold", "on_failure", "memory of")
+BY_PYTHON_ONLY = (
+    "partial_fit",
+    "fuse=True",
+    "sample_weight",
+    "groups",
+    "warm_start",
+    "GroupKFold",
+    "on_failure",
+    "memory of",
+)
 PYTHON = re.compile(
     r"\bX and y\b|\b[Xy] of\b|[Pp]ass [Xy]\b|X_val|dataclasses|KernelMachine|slimsvm\.[a-zA-Z]|`\w+`"
     r"|\bfuse\b|(?<![-\w])(?<!-O )\b(?!break_ties|probability)[a-z]\w*=|(?<!-O )\b(?:max|n)_[a-z]+\b"

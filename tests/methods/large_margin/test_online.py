@@ -155,7 +155,6 @@ def test_sparse_and_narrow_input_give_the_same_machine() -> None:
         ({}, {}, "classes of SparseLargeMarginClassifier.partial_fit must name all classes in the first call"),
         ({}, {"classes": [1]}, "must hold at least 2 classes"),
         ({}, {"classes": [0, 2]}, r"must hold the classes that the first call named, \[0, 2\]. Got \[1\]"),
-        ({"n_vectors": 0.1}, {"classes": [0, 1]}, "n_vectors of SparseLargeMarginClassifier must be a count"),
         ({"class_weight": "balanced"}, {"classes": [0, 1]}, "class_weight .* must be None or a dict for partial_fit"),
         ({"vectors": "per_class"}, {"classes": [0, 1]}, "needs vectors='shared'"),
     ],
@@ -173,3 +172,17 @@ def test_later_calls_keep_classes_and_features() -> None:
         model.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(np.hstack([X, X[:, :1]]), y)
+
+
+def test_a_share_of_vectors_is_that_of_the_first_block() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = SparseLargeMarginClassifier(n_vectors=0.1, random_state=0).partial_fit(X[:40], y[:40], classes=[0, 1])
+    assert model.partial_fit(X[40:], y[40:]).machine_.n_vectors == 4
+
+
+def test_classes_of_an_earlier_fit_are_known() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = SparseLargeMarginClassifier(n_vectors=3, random_state=0).fit(X, y)
+    assert model.partial_fit(X, y).classes_.tolist() == [0, 1]

@@ -32,7 +32,7 @@ from slimsvm.methods.large_margin.minibatch import FIRST_SAMPLES, step_precision
 from slimsvm.methods.large_margin.objective import fit_coefficients
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
-from slimsvm.parameters import auto_size, check_count
+from slimsvm.parameters import auto_size, check_count, resolve_sample_size
 
 HORIZON = 100_000  # samples that the costs are weighed against the penalty for, however many come
 SLOWING = 400  # steps after which the rate has fallen by a factor √2
@@ -196,7 +196,7 @@ def learn(estimator: Any, block: Block, n_outputs: int, loss: Loss, answer: Any,
     state: Online | None = vars(estimator).get("_online")
     level = given.pop("level", 0.0)
     if state is None:
-        state = Online(estimator, block, _size(estimator, n_outputs), loss, **given)
+        state = Online(estimator, block, _size(estimator, n_outputs, block.X.shape[0]), loss, **given)
         estimator._online, estimator._level = state, level
     state.learn(block)
     place, W = state.state
@@ -205,15 +205,12 @@ def learn(estimator: Any, block: Block, n_outputs: int, loss: Loss, answer: Any,
     estimator.n_samples_seen_ = state.n_seen
 
 
-def _size(estimator: Any, n_outputs: int) -> int:
-    """The number of vectors, which no number of samples is known for."""
+def _size(estimator: Any, n_outputs: int, n_first: int) -> int:
+    """The number of vectors. No number of samples is known, so a share is that of the first block's samples."""
     if isinstance(estimator.n_vectors, str) and estimator.n_vectors == "auto":
         return auto_size(HORIZON, n_outputs)
     if isinstance(estimator.n_vectors, (float, np.floating)):
-        raise ValueError(
-            f"n_vectors of {type(estimator).__name__} must be a count for partial_fit, because the number of samples "
-            f"is not known. Got {estimator.n_vectors!r}."
-        )
+        return resolve_sample_size(estimator.n_vectors, n_first, type(estimator).__name__, n_first)
     check_count(estimator.n_vectors, "n_vectors", type(estimator).__name__)
     return int(estimator.n_vectors)
 

@@ -74,6 +74,8 @@ def _classes(estimator: Any, classes: Any) -> NDArray[Any]:
                 f"Got {np.asarray(classes).tolist()}."
             )
         return known
+    if classes is None and "machine_" in vars(estimator):
+        classes = estimator.machine_.classes  # of an earlier `fit`
     if classes is None:
         raise ValueError(f"classes of {whose}.partial_fit must name all classes in the first call. Got None.")
     found = np.unique(classes)
