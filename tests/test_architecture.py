@@ -21,7 +21,7 @@ LAYERS = [
     {"_core"},
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}
-    | {"storage", "html_summary"},
+    | {"lookups", "preparation", "storage", "html_summary"},
     {"importers"},
     {"estimator"},
     {"methods"},

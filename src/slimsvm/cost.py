@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,11 @@ class Cost:
 
 
 def cost_of(machine: KernelMachine) -> Cost:
-    """The cost of one answer of a machine."""
+    """The cost of one answer of a machine; with a preparation, its columns and its tables are counted too."""
+    if machine.preparation is not None:
+        own = cost_of(machine.without_preparation())
+        n_features = len(machine.preparation.columns_used)
+        return replace(own, n_features=n_features, n_bytes=own.n_bytes + 4 * machine.preparation.n_numbers)
     with np.errstate(all="ignore"):  # numbers are counted, not used
         form = form_of(machine)
         n_bytes = sum(table.n_bytes for table in tables_of(form, "float32").values())

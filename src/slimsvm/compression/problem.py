@@ -13,6 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from slimsvm._record import FloatArray
 from slimsvm.arrays import evenly
 from slimsvm.compression.prefit_pipeline import PrefitPipeline
+from slimsvm.compression.preparation_step import PreparationStep, apart, preparation_of
+from slimsvm.compression.request import Fuse
 from slimsvm.compression.tasks import Task, task_of
 from slimsvm.estimator import wrap
 from slimsvm.importers import import_model
@@ -63,11 +65,11 @@ class Problem:
         *,
         sample_weight: Any = None,
         C: float | None = None,
-        fuse: bool = False,
+        fuse: Fuse = False,
         whose: str = "compress",
     ) -> Problem:
         """The problem of a user's model and data, validated."""
-        imported = import_model(model, fuse=fuse)
+        imported = apart(import_model(model, fuse=bool(fuse)))
         terms = training_terms(model)
         terms = terms if C is None else replace(terms, C=float(C))
         if X is None:
@@ -75,7 +77,8 @@ class Problem:
                 if value is not None:
                     raise ValueError(f"{name} of {whose} goes with X, data like the model's. Pass X too, or neither.")
             return Problem(imported, None, terms)
-        return Problem(imported, checked_samples(imported, X, y, sample_weight, whose), terms)
+        samples = checked_samples(imported, X, y, sample_weight, whose, training=True)
+        return Problem(imported, samples, terms)
 
     @property
     def machine(self) -> KernelMachine:
@@ -180,31 +183,45 @@ class Problem:
 
     def estimator(self, machine: KernelMachine, n_jobs: int | None = None) -> Any:
         """A machine as an estimator, behind the Pipeline steps that come before it."""
+        steps, preparation = self.imported.steps, preparation_of(self.imported)
+        if preparation is not None:
+            machine, steps = replace(machine, preparation=preparation), steps[:-1]
         slim = wrap(machine, n_jobs=n_jobs)
-        if not self.imported.steps:
+        if not steps:
             return slim
-        made = PrefitPipeline([*self.imported.steps, (self.imported.name, slim)])
+        made = PrefitPipeline([*steps, (self.imported.name, slim)])
         made.why_not_fused_ = self.imported.why_not_fused
         return made
 
 
-def transformed(imported: Imported, X: Any) -> Any:
-    """Data as they come out of the steps before a machine."""
+def transformed(imported: Imported, X: Any, y: Any = None) -> Any:
+    """Data as they come out of the steps before a machine; with targets y, as a machine is trained on them."""
     check_sparse(X)
     for _, step in imported.steps:
-        X = step.transform(X) if hasattr(step, "transform") else X
+        if isinstance(step, PreparationStep) and imported.cross_fits and y is not None:
+            instead = {one.column: one.encoded(X, y) for one in imported.cross_fits}
+            X = step.preparation.matrix(step.preparation.read(X), instead)
+        else:
+            X = step.transform(X) if hasattr(step, "transform") else X
     return X
 
 
 def checked_samples(
-    imported: Imported, X: Any, y: Any, sample_weight: Any, whose: str, all_classes: bool = True
+    imported: Imported,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    whose: str,
+    all_classes: bool = True,
+    training: bool = False,
 ) -> Samples:
     """A user's data after the Pipeline steps, validated; samples of weight zero are left out.
 
-    With `all_classes` the labels must contain every class of the model.
+    With `all_classes` the labels must contain every class of the model. Target encodings of `training` samples are
+    cross-fitted.
     """
     machine, labelled = imported.machine, y is not None
-    X = transformed(imported, X)
+    X = transformed(imported, X, y if training else None)
     X = validate_data(wrap(machine), X, reset=False, accept_sparse="csr", dtype=np.float64)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     y = np.asarray(y) if labelled else None

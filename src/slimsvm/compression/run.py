@@ -33,7 +33,7 @@ class Run:
         # Mirror points are looked for among data that need no labels, so these are checked there.
         self._mirrored = request.method is not None and request.method.name == "mirror" and not request.validated
         self.problem = _problem(request, with_data=not self._mirrored)
-        if self.problem.imported.why_not_fused:
+        if request.fuse is True and self.problem.imported.why_not_fused:
             warn_user(
                 f"fuse=True of {request.whose} left steps before the machine, so the result is a Pipeline: "
                 f"{self.problem.imported.why_not_fused}. For a single machine, apply these steps to the data first."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.importers.features import CrossFit
 from slimsvm.machine import KernelMachine
 
 DEEPEST = 16  # most levels of models inside models; a model that contains itself would never end
@@ -22,12 +23,14 @@ class Imported:
     steps : (name, fitted transformer) pairs that stay before the machine, in order.
     name : the name of the Pipeline step that the machine replaces; empty if there is no Pipeline.
     why_not_fused : which of the steps cannot become part of the machine, and why; empty if none was to.
+    cross_fits : what of the machine's preparation must be encoded anew for training rows.
     """
 
     machine: KernelMachine
     steps: tuple[tuple[str, Any], ...] = ()
     name: str = ""
     why_not_fused: str = ""
+    cross_fits: tuple[CrossFit, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ class Header:
     def _allowed(self, inputs: FloatArray) -> float:
         """The tolerance of scores: 1e-9 or 1e-5 times Σ|coef| times the largest input of the head."""
         mapped = inputs if self.form.input_map is None else self.form.input_map.apply(self.form.read(inputs))
-        K = np.abs(self.machine._evaluator._inputs(mapped)).max(initial=1.0)
+        K = np.abs(self.machine._plain._inputs(mapped)).max(initial=1.0)
         size = np.abs(self.machine.head.coef).sum() * K + np.abs(self.machine.head.intercept).sum()
         return float(f"{max(size, 1e-30) * (1e-5 if self.kind == 'float32' else 1e-9):.2g}")
 
