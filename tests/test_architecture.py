@@ -43,7 +43,7 @@ USERS = {
     "optim": {"methods", "compression", "tradeoff"},
 }
 MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "cli"}
-SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn"}  # the one format whose files are scikit-learn's objects
+SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn", "slimsvm.formats.sklearn_transformers"}  # make its objects
 MAY_PRINT = {"cli", "_versions"}
 
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -48,6 +48,11 @@ def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
 
 def check(machine: KernelMachine, form: str) -> None:
     """Raise UnsupportedExportError for a head or kernel that cannot be written in LIBSVM's form."""
+    if machine.preparation is not None:
+        raise UnsupportedExportError(
+            f"{form} takes numbers, and this machine reads raw rows. Export machine.without_preparation(), which takes "
+            f"machine.preparation.apply(X)."
+        )
     if isinstance(machine.head, MirrorHead):
         raise UnsupportedExportError(
             f"{form} sums kernel values, and the mirror head of this machine sums distances in feature space. "

@@ -174,21 +174,17 @@ def _encoded(column: Any) -> tuple[NDArray[Any] | None, list[Any], bool]:
 
 def _looked_up(values: list[Any], lookup: Lookup, name: str, codes: NDArray[Any] | None) -> Rows:
     """The row of each value; with `codes`, the values are those that occur, and codes say in which rows."""
-    index, unknown = lookup.index, lookup.unknown
-    nowhere = object()
+    get, nowhere = lookup.index.get, REFUSED - 1
     try:
-        found = [index.get(value, nowhere) for value in values]
+        rows: Rows = np.array([get(value, nowhere) for value in values], dtype=np.int32)
     except TypeError as error:
         raise ValueError(f"Column {name} must hold categories: text or numbers. {error}") from error
-    rows = np.empty(len(found), dtype=np.int32)
-    for i, row in enumerate(found):
-        if row is nowhere:
-            row = lookup.missing if is_missing(values[i]) else unknown
-        if row == REFUSED:
-            where = np.array([i]) if codes is None else np.flatnonzero(codes == i)
-            if len(where):
-                refuse(values[i], name, int(where[0]))
-        rows[i] = row  # type: ignore[call-overload]
+    for i in np.flatnonzero(rows == nowhere).tolist():
+        rows[i] = lookup.missing if is_missing(values[i]) else lookup.unknown
+    for i in np.flatnonzero(rows == REFUSED).tolist():
+        where = [i] if codes is None else np.flatnonzero(codes == i)
+        if len(where):
+            refuse(values[i], name, int(where[0]))
     return rows
 
 

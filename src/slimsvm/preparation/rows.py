@@ -29,8 +29,8 @@ def read_alone(preparation: Preparation, X: Any) -> Prepared | None:
         return _read_places(preparation, X.item(), list(X.dtype.names), 1)
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:
         return _read_places(preparation, tuple(X.tolist()), None, 1)
-    if hasattr(X, "itertuples") and len(X) == 1:  # pandas
-        return _read_places(preparation, next(X.itertuples(index=False, name=None)), X.columns.tolist(), 2)
+    if hasattr(X, "iloc") and hasattr(X, "columns") and len(X) == 1:  # pandas
+        return _read_places(preparation, X.iloc[0].tolist(), X.columns.tolist(), 2)
     if hasattr(X, "get_column") and hasattr(X, "row") and len(X) == 1:  # polars
         return _read_places(preparation, X.row(0), list(X.columns), 2)
     return None
