@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
 
 EXAMPLES = options.examples(
+    "slimsvm train people.csv model.slim --target churn",
     "slimsvm train train.csv model.slim --target label --scale standard",
     "slimsvm train train.txt model.slim --method sparse-margin --n-vectors 40 --C 10 --gamma 0.1",
     "slimsvm train train.csv model.slim --target label --scale standard --metric diagonal --max-features 10",
@@ -28,6 +29,7 @@ EXAMPLES = options.examples(
     "slimsvm train train.txt model.slim --method growing -O early_exit=True",
     "slimsvm train rows.npz model.slim --method sparse-regression --n-vectors 50 --epsilon 0.05",
 )
+MOST_CATEGORIES = 100  # of a text column; the rarest share one
 UNEVEN = 1e3  # a note suggests scaling if standard deviations of features differ by more than this factor
 
 
@@ -63,14 +65,14 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 @click.option(
     "--scale",
     type=click.Choice(["none", "standard", "minmax"]),
-    default="none",
-    show_default=True,
-    help="Scale the features; the scaler becomes part of the model.",
+    help="Scale the features; the scaler becomes part of the model.  [default: standard for tables with text or "
+    "missing values, else none]",
 )
 @options.validation_option
 @options.cv_option("Also measure the model by cross-validation on DATA, with this many folds.")
 @options.scoring_option_alone
 @options.settings_option
+@options.categorical_option
 @options.data_options
 @options.seed_option
 @options.quiet_option
@@ -79,7 +81,7 @@ def command(
     data: str,
     model: str,
     method: str,
-    scale: str,
+    scale: str | None,
     validation: str | None,
     cv: int | None,
     scoring: str | None,
@@ -95,6 +97,9 @@ def command(
     The model is always trained on all rows of DATA. With --validation or --cv, its score on held-out
     data is shown too, with a standard error: on the validation data, or by cross-validation on DATA.
 
+    Columns of text in CSV, TSV and Parquet files are categories. Missing numbers are replaced by the median of their
+    column, and missing text is a category of its own. All of it becomes part of the model: `slimsvm inspect` shows it.
+
     Any parameter of the method's class can be given by its Python name with -O. Ctrl-C writes the best model so far, if
     there is one, and exits with code 130.
     """
@@ -107,6 +112,9 @@ def command(
     training = _read(reading, data, TRAINERS[method].task)
     measuring = {"validation": validation, "cv": cv, "scoring": scoring}
     held = held_out.read_held_out(reading, (data, training.X, training.y), training, training.answer, measuring, seed)
+    scale = scale or ("none" if training.text_columns is None else "standard")
+    if not quiet:
+        _note_columns(training)
     if scale == "none" and not quiet:
         _note_uneven(training.X)
     start, measured, why = time.perf_counter(), None, "the best model so far"
@@ -143,6 +151,7 @@ class Training:
     y: Any
     feature_names: tuple[str, ...] | None
     answer: Answer
+    text_columns: frozenset[int] | None = None  # None if all values are numbers
 
     @property
     def n_features(self) -> int:
@@ -163,15 +172,21 @@ def _read(reading: options.Reading, path: str, task: str) -> Training:
     from slimsvm.cli.inputs import require_numbers
     from slimsvm.cli.readers import gather
 
-    source = reading.open(path, needs_target=task != "inlier")
+    source = reading.open(path, needs_target=task != "inlier", detect=True)
+    noted = len(source.notes)
     X, y = gather(source)
+    for text in () if reading.quiet else source.notes[noted:]:
+        output.note(text)
+    text_columns = getattr(source, "text_columns", None)
+    if text_columns is not None and not text_columns and np.isfinite(X).all():
+        text_columns = None
     if task == "value" and y is not None:
         require_numbers(path, y)
     if task == "classes" and y is not None and len(set(y.tolist())) < 2:
         raise DataFailure(f"{path}: a classifier needs at least two classes. All targets are {y[0]!s:.60}.")
     if task == "classes" and y is not None:
-        return Training(X, y, source.names, Classes(np.unique(y)))
-    return Training(X, y, source.names, Value() if task == "value" else Inlier())
+        return Training(X, y, source.names, Classes(np.unique(y)), text_columns)
+    return Training(X, y, source.names, Value() if task == "value" else Inlier(), text_columns)
 
 
 class Trainer:
@@ -199,10 +214,10 @@ class Trainer:
 
         from slimsvm.cli.library import import_fused
 
-        steps, estimator = _scaler(self.scale, X), clone(self.estimator)
+        steps, estimator = _steps(self.scale, X, self.training.text_columns), clone(self.estimator)
         scaled, stopped = X, False
         for step in steps:
-            scaled = step.fit_transform(X)
+            scaled = step.fit_transform(scaled)
         try:
             with library_errors():
                 estimator.fit(scaled, y)
@@ -210,8 +225,26 @@ class Trainer:
             stopped = True
         if stopped and not hasattr(estimator, "machine_"):
             return None, True
-        machine = import_fused(make_pipeline(*steps, estimator)).machine
-        return replace(machine, feature_names=self.training.feature_names), stopped
+        machine, names = import_fused(make_pipeline(*steps, estimator)).machine, self.training.feature_names
+        if machine.preparation is None:
+            return replace(machine, feature_names=names), stopped
+        return replace(machine, preparation=replace(machine.preparation, names=names)), stopped
+
+
+def _steps(scale: str, X: Any, text: frozenset[int] | None) -> list[Any]:
+    """The transformers before the estimator: a scaler, and imputers and encoders for text and missing values."""
+    if text is None:
+        return _scaler(scale, X)
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    numbers = [i for i in range(X.shape[1]) if i not in text]
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False)
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    parts = [("numbers", make_pipeline(imputer, *_scaler(scale, X)), numbers), ("text", encoder, sorted(text))]
+    return [ColumnTransformer([part for part in parts if part[2]])]
 
 
 def _scaler(scale: str, X: Any) -> list[Any]:
@@ -224,8 +257,21 @@ def _scaler(scale: str, X: Any) -> list[Any]:
     return [StandardScaler() if scale == "standard" else MinMaxScaler()]
 
 
+def _note_columns(training: Training) -> None:
+    """Say how columns of text and missing values are read."""
+    if training.text_columns is None:
+        return
+    from slimsvm.cli.readers.columns import listed
+
+    names = training.feature_names or tuple(f"column {i}" for i in range(training.n_features))
+    text = [name for i, name in enumerate(names) if i in training.text_columns]
+    numbers = [name for i, name in enumerate(names) if i not in training.text_columns]
+    parts = [f"{kind}: {listed(part)}" for kind, part in (("numbers", numbers), ("categories", text)) if part]
+    output.note(f"columns of {'; columns of '.join(parts)}.")
+
+
 def _note_uneven(X: Any) -> None:
-    if hasattr(X, "nnz"):
+    if hasattr(X, "nnz") or X.dtype == object:
         return
     spread = X.std(axis=0)
     spread = spread[spread > 0]

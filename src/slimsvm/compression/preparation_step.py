@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sklearn.base import BaseEstimator, TransformerMixin
+
 from slimsvm._record import FloatArray
 from slimsvm.importers.base import Imported
 from slimsvm.preparation import Preparation
@@ -12,7 +14,7 @@ from slimsvm.preparation import Preparation
 NAME = "preparation"
 
 
-class PreparationStep:
+class PreparationStep(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer from tables to numbers. `fit` changes nothing."""
 
     def __init__(self, preparation: Preparation) -> None:
