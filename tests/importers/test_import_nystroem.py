@@ -187,11 +187,20 @@ def test_other_kernels_are_refused(kernel: Any, blobs: Any) -> None:
         import_model(model)
 
 
-def test_linear_models_elsewhere_are_refused(blobs: Any) -> None:
-    X, y = blobs()
-    for model in (LinearSVC(), make_pipeline(RBFSampler(), LinearSVC()), OneVsRestClassifier(lm.Perceptron())):
-        with pytest.raises(UnsupportedModelError, match="is a linear model"):
-            import_model(model.fit(X, y))
+def test_linear_models_elsewhere(blobs: Any, assert_same: Any) -> None:
+    X, y = blobs(3)
+    for model in (LinearSVC(), lm.LogisticRegression(), lm.SGDClassifier(random_state=0), lm.RidgeClassifier()):
+        made = make_pipeline(StandardScaler(), model).fit(X, y)
+        machine = import_model(made, fuse=True).machine
+        assert machine.n_vectors == 3
+        assert_same(made, machine, X)
+    kept = import_model(make_pipeline(RBFSampler(), LinearSVC()).fit(X, y))
+    assert [name for name, _ in kept.steps] == ["rbfsampler"]
+    assert_same(
+        OneVsRestClassifier(lm.Perceptron()).fit(X, y),
+        import_model(OneVsRestClassifier(lm.Perceptron()).fit(X, y)).machine,
+        X,
+    )
 
 
 def test_other_models_behind_a_nystroem_are_refused(blobs: Any) -> None:

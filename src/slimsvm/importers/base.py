@@ -41,13 +41,11 @@ class ImportRequest:
     ----------
     convert : imports any model; `inner` calls it for a model inside the current one.
     fuse : whether affine steps of a Pipeline become the machine's input map.
-    linear : whether linear models are accepted, because their features are kernel values.
     depth : the number of models around this one.
     """
 
     convert: Callable[[Any, ImportRequest], Imported]
     fuse: bool = False
-    linear: bool = False
     depth: int = 0
 
     def inner(self, model: Any, **changes: Any) -> Imported:

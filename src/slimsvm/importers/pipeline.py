@@ -28,7 +28,7 @@ def import_pipeline(model: Any, request: ImportRequest) -> Imported:
         raise UnsupportedModelError("The last step of the Pipeline does nothing. Pass a Pipeline that ends in a model.")
     before = _without_affine(front)
     after_nystroem = bool(before) and is_nystroem(before[-1][1])
-    imported = request.inner(last, linear=after_nystroem or request.linear)
+    imported = request.inner(last)
     if imported.steps:
         inside = tuple((f"{name}-{inner}", step) for inner, step in imported.steps)
         return Imported(imported.machine, (*front, *inside), imported.name, imported.why_not_fused)

@@ -56,6 +56,11 @@ def files(
     y : (n,), the labels of X, to measure accuracy before and after.
     prefix : the prefix of all names in C; by default derived from the file name.
     """
+    if isinstance(machine.answer, Value) and machine.answer.function is not None:
+        raise UnsupportedExportError(
+            f"The C export returns scores, and this machine predicts their {machine.answer.function}. Export it with "
+            f"Value() as its answer, and apply the function in C."
+        )
     whole, machine = machine, machine.without_preparation()
     if whole.preparation is not None and X is not None:
         X = whole.preparation.apply(X)

@@ -156,7 +156,7 @@ def _step(graph: Graph, step: Step, v: str) -> str:
         above = graph.cast(graph.add("Greater", v, step.threshold))
         return graph.add("Where", _is_number(graph, v), above, v)
     if isinstance(step, Function):
-        return _function(graph, step.function, v)
+        return apply_function(graph, step.function, v)
     if isinstance(step, Power):
         return _power(graph, step, v)
     assert isinstance(step, Quantiles)
@@ -166,7 +166,8 @@ def _step(graph: Graph, step: Step, v: str) -> str:
     )
 
 
-def _function(graph: Graph, name: str, v: str) -> str:
+def apply_function(graph: Graph, name: str, v: str) -> str:
+    """A function of NumPy, by its name."""
     if name in OPERATORS:
         return graph.add(OPERATORS[name], v)
     if name in LOGARITHMS:
