@@ -14,6 +14,7 @@ from slimsvm.compression.calibrate import calibration_kind, fold_scores, with_pr
 from slimsvm.compression.candidates.coefficients import refitted
 from slimsvm.compression.choose_C import with_a_cost
 from slimsvm.compression.direct import mirrored, reduced, unchanged
+from slimsvm.compression.preparation_step import preparation_of
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.search import Compressed, Search
@@ -23,6 +24,8 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.progress import Progress
 from slimsvm.parameters import resolve_sizes
+from slimsvm.report import Report
+from slimsvm.tables import preparation_tables
 
 
 class Run:
@@ -47,6 +50,8 @@ class Run:
             if np.ndim(request.n_vectors):
                 raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
             request = replace(request, promise=replace(request.promise, n_vectors=self._sizes[0]))
+        self._asked = request
+        request = _within_bytes(request, self.problem)
         self.request = request
         self._kind = calibration_kind(request, self.problem)
         if request.scoring is not None:
@@ -143,12 +148,36 @@ class Run:
         keep = self.request.calibrate is not None
         machine = made.machine if keep else replace(made.machine, calibration=None)
         model = self.problem.estimator(machine, self.request.n_jobs)
+        made = replace(made, report=self._whole(made.report, model))
         for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
             if made.history is not None:
                 one.history_ = made.history
             if made.report is not None:
                 one.report_ = made.report
         return model
+
+    def _whole(self, report: Report | None, model: Any) -> Report | None:
+        """The report on a machine with the tables of its preparation, and the limit that was asked for."""
+        if report is None or preparation_of(self.problem.imported) is None:
+            return report
+        promise = report.promise
+        if "max_bytes" in promise:
+            promise = promise | {"max_bytes": self._asked.promise.max_bytes}
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        return replace(report, promise=promise, n_bytes=last.machine_.cost.n_bytes)
+
+
+def _within_bytes(request: Request, problem: Problem) -> Request:
+    """The request with the limit on bytes that the tables of the preparation leave for the machine."""
+    preparation, most = preparation_of(problem.imported), request.promise.max_bytes
+    if preparation is None or most is None:
+        return request
+    extra = sum(table.n_bytes for table in preparation_tables(preparation, "float32"))
+    if extra >= most:
+        raise ValueError(
+            f"max_bytes of {request.whose} must be above {extra}, the bytes of the preparation's tables. Got {most}."
+        )
+    return replace(request, promise=replace(request.promise, max_bytes=most - extra))
 
 
 def _problem(request: Request, with_data: bool) -> Problem:

@@ -7,6 +7,7 @@ columns. At the end, `finished` turns a frame into a `Preparation` and an input 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -272,11 +273,17 @@ class CrossFit:
     def encoded(self, X: Any, y: Any) -> FloatArray:
         """The numbers of training rows (n,)."""
         from sklearn.base import clone
+        from sklearn.model_selection import KFold, StratifiedKFold
 
         encoder = clone(self.encoder).set_params(categories="auto")
         if encoder.random_state is None:
-            encoder.set_params(random_state=0)
-        values = encoder.fit_transform(self.codes.apply(X), y)[:, self.output]
+            encoder.set_params(random_state=0)  # the same seed gives the same machine
+        elif isinstance(encoder.random_state, str) and isinstance(encoder.cv, int):  # scikit-learn 1.9: of the folds
+            folds = KFold if self.encoder.target_type_ == "continuous" else StratifiedKFold
+            encoder.set_params(cv=folds(encoder.cv, shuffle=True, random_state=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # the user has seen it when the model was fitted
+            values = encoder.fit_transform(self.codes.apply(X), y)[:, self.output]
         return applied(self.steps, np.asarray(values, dtype=np.float64))
 
 

@@ -9,7 +9,7 @@ arguments instead of multiplying ones and zeros (`lookups.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
@@ -23,7 +23,7 @@ from slimsvm.preparation.frames import Rows, Table, numbers_of, open_table, refu
 from slimsvm.preparation.parts import REFUSED, Lookup, Numeric, Part
 from slimsvm.preparation.prepared import Prepared
 from slimsvm.preparation.rows import read_alone
-from slimsvm.preparation.steps import Step, applied
+from slimsvm.preparation.steps import applied
 
 NormKind = Literal["l1", "l2", "max"]
 
@@ -110,13 +110,6 @@ class Preparation(Record):
         """The columns that are read, in order."""
         return tuple(sorted({part.column for part in self.parts}))
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers the steps, edges, tables and the mixing hold."""
-        held = [_held(step) for part in self.parts for step in part.steps]
-        held += [np.size(values) for one in self.lookups for values in (one.edges, one.table) if values is not None]
-        return sum(held) + (0 if self.mixing is None else self.mixing.scale.size + 2 * self.mixing.n_features_out)
-
     def placed(self) -> Iterator[tuple[Part, slice]]:
         """Each part, and the places of its numbers."""
         ends = list(accumulate(part.n_numbers for part in self.parts))
@@ -199,12 +192,6 @@ class Preparation(Record):
     def __repr__(self) -> str:
         categorical = len({part.column for part in self.lookups if part.categories is not None})
         return f"Preparation({len(self.columns_used)} of {self.n_columns} columns, {categorical} of them categories)"
-
-
-def _held(step: Step) -> int:
-    """How many numbers a step holds."""
-    values = (getattr(step, f.name) for f in fields(step))  # type: ignore[arg-type]
-    return sum(int(np.size(value)) for value in values if isinstance(value, (float, np.ndarray)))
 
 
 def _of_numbers(x: FloatArray, lookup: Lookup, name: str) -> Rows:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import words
 from slimsvm.preparation import (
@@ -30,7 +28,7 @@ from slimsvm.preparation import (
     Scale,
     Step,
 )
-from slimsvm.tables import Table, TableType, is_fixed
+from slimsvm.tables import Table, TableType, is_fixed, preparation_tables, reads_text, text_categories
 
 LONGEST_NAME = 40
 KEYWORDS = frozenset(
@@ -110,37 +108,11 @@ class RawRows:
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The tables of the look-ups and of the mixing, by name."""
-        real = np.dtype(np.float64 if self.kind == "float64" else np.float32)
-        found: list[Table] = []
-        for i, lookup in enumerate(self.preparation.lookups):
-            found.append(_integers(f"row_of_{i}", self._rows(lookup)))
-            numbers = lookup.edges if lookup.edges is not None else lookup.categories
-            if numbers is not None and numbers.dtype != object:
-                found.append(Table(f"known_{i}", numbers.astype(np.float64), np.dtype(np.float64)))
-            if lookup.table is not None:
-                found.append(Table(f"value_of_{i}", lookup.table.ravel(), real))
-        mixing = self.preparation.mixing
-        if mixing is not None:
-            names = ("shift", "scale", "offset")
-            found += [Table(f"mixing_{name}", getattr(mixing, name).ravel(), real) for name in names]
-        return {table.name: table for table in found if table.values.size}
-
-    def _rows(self, lookup: Lookup) -> list[int]:
-        """The row of each category of the column, or of each bin or number, then those of missing and unknown ones."""
-        if not _is_text(lookup):
-            return [*lookup.rows, lookup.missing, lookup.unknown]
-        every = [lookup.index.get(category, lookup.unknown) for category in self._categories[lookup.column]]
-        return [*every, lookup.missing, lookup.unknown]
+        return {table.name: table for table in preparation_tables(self.preparation, self.kind)}
 
     @cached_property
     def _categories(self) -> dict[int, list[str]]:
-        """The categories of each column of text, those of all its look-ups."""
-        found: dict[int, list[str]] = {}
-        for lookup in self.preparation.lookups:
-            if _is_text(lookup) and lookup.categories is not None:
-                known = found.setdefault(lookup.column, [])
-                known += [category for category in lookup.categories.tolist() if category not in known]
-        return found
+        return text_categories(self.preparation)
 
     @cached_property
     def _fields(self) -> dict[int, str]:
@@ -208,7 +180,7 @@ class RawRows:
                 body += [*self._number(part), f"if (v - v != 0) return {part.column + 1};"]
                 body.append(self._set(str(place.start), "v", buffered))
         body += self._mixed(buffered)
-        steps = any(not _is_text(part) for part in preparation.parts if isinstance(part, Lookup))
+        steps = any(not reads_text(part) for part in preparation.parts if isinstance(part, Lookup))
         needs_v = steps or bool(preparation.numeric)
         local = ["double v;"] if needs_v else []
         local += ["size_t i, code;", "int r;"] if preparation.lookups else ["size_t i;"] if buffered else []
@@ -233,8 +205,8 @@ class RawRows:
         return lines + [line for step in part.steps for line in _statements(step)]
 
     def _looked_up(self, part: Lookup, number: int, start: int, buffered: bool) -> list[str]:
-        n = len(self._rows(part)) - 2
-        if _is_text(part):
+        n = self.tables[f"row_of_{number}"].values.size - 2
+        if reads_text(part):
             lines = [f"code = (size_t)row->{self._fields[part.column]};", f"if (code > {n + 1}) code = {n + 1};"]
         else:
             lines = self._number(part)
@@ -282,16 +254,6 @@ class RawRows:
         given = f"{name}[i]"
         convert = f"m_quantise({given}, i)" if is_fixed(self.kind) else f"(m_input){given}"
         return [*lines, f"for (i = 0; i < {n}; ++i) x[i] = {convert};"]
-
-
-def _is_text(part: Part) -> bool:
-    """Whether a part reads categories of text."""
-    return isinstance(part, Lookup) and part.categories is not None and part.categories.dtype == object
-
-
-def _integers(name: str, values: Any) -> Table:
-    array = np.asarray(values, dtype=np.int64)
-    return Table(name, array, np.promote_types(np.min_scalar_type(int(array.max())), np.int8))
 
 
 def _calls(step: Step) -> bool:

@@ -27,16 +27,12 @@ from slimsvm.preparation import (
     Scale,
     Step,
 )
+from slimsvm.tables import reads_text
 
 Inputs = Literal["columns", "matrix"]
 OPERATORS = {"abs": "Abs", "exp": "Exp", "log": "Log", "negative": "Neg", "reciprocal": "Reciprocal", "sqrt": "Sqrt"}
 OPERATORS |= {"tanh": "Tanh", "sin": "Sin"}
 LOGARITHMS = {"log2": 1.0 / np.log(2.0), "log10": 1.0 / np.log(10.0)}
-
-
-def reads_text(part: Part) -> bool:
-    """Whether a part reads categories of text."""
-    return isinstance(part, Lookup) and part.categories is not None and part.categories.dtype == object
 
 
 def make_inputs(preparation: Preparation, dtype: str, inputs: Inputs) -> list[Proto]:
