@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 import slimsvm
 from lib.mixed_tables import MixedTable, adult, churn, many_categories, pipeline
 from lib.report import Target, introduce, report_targets
-from lib.timing import measure
+from lib.timing import in_turn
 
 ROWS = 20_000
 SINGLES = 20  # rows that are asked for one by one
@@ -103,6 +102,7 @@ def measured(table: MixedTable, budget: float) -> Found:
             lambda: small.predict(X_test),
         ],
         budget,
+        ROUNDS,
     )
     singles, batches = [1e6 * t / SINGLES for t in times[:3]], [1e6 * t / len(X_test) for t in times[3:]]
     with TemporaryDirectory() as folder:
@@ -123,15 +123,9 @@ def compared(k: int, n: int, budget: float) -> LookUps:
     core, rows = machine.without_preparation(), machine.preparation.read(table.X)
     matrix = machine.preparation.matrix(rows)
     np.testing.assert_allclose(core.decision(matrix), machine.decision(rows), atol=1e-9)
-    times = in_turn([lambda: machine.decision(rows), lambda: core.decision(matrix)], budget)
+    times = in_turn([lambda: machine.decision(rows), lambda: core.decision(matrix)], budget, ROUNDS)
     by_tables, by_columns = (1e6 * t / n for t in times)
     return LookUps(k, matrix.shape[1] - 3, machine.n_vectors, by_tables, by_columns)
-
-
-def in_turn(calls: list[Callable[[], Any]], budget: float) -> list[float]:
-    """The best seconds of each call, over rounds in which all are timed."""
-    rounds = [[measure(call, budget / ROUNDS).best for call in calls] for _ in range(ROUNDS)]
-    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def header() -> str:

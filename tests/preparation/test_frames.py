@@ -198,6 +198,8 @@ def test_bad_preparations_are_refused() -> None:
         (lambda: Lookup(0, (0, 0), 1, categories=["a", "a"]), "different values"),
         (lambda: Lookup(0, (0, 0), 1, categories=np.array(["a", 3], dtype=object)), "all be strings"),
         (lambda: Scale(divisor=0.0), "must not be zero"),
+        (lambda: Lookup(0, (0,), 10**9, categories=np.array(["a"])), "is too large"),
+        (lambda: Preparation(2**40, (Numeric(0),)), "n_columns of Preparation may be at most"),
     ):
         with pytest.raises(ValueError, match=sentence):
             make()  # type: ignore[no-untyped-call]

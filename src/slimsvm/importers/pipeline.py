@@ -13,6 +13,7 @@ from slimsvm.importers.columns import transformed
 from slimsvm.importers.features import CrossFit, Frame, NotFusable, Raw, cross_fits, finished
 from slimsvm.importers.nystroem import can_fuse, fuse_nystroem, is_nystroem
 from slimsvm.machine import KernelMachine
+from slimsvm.preparation.record import MOST_COLUMNS
 
 Step = tuple[str, Any]
 
@@ -94,6 +95,8 @@ def _with_steps(machine: KernelMachine, steps: list[Step]) -> tuple[KernelMachin
     n_columns = getattr(first, "n_features_in_", None)
     if n_columns is None:
         raise _Refusal(name, NotFusable("does not tell how many columns it takes"))
+    if n_columns > MOST_COLUMNS and any(affine_map(step) is None for _, step in real):
+        raise _Refusal(name, NotFusable(f"takes more than {MOST_COLUMNS} columns"))
     frame = Frame(tuple(Raw(i) for i in range(n_columns)))
     for name, step in real:
         try:

@@ -14,6 +14,7 @@ from slimsvm.preparation.steps import Step
 
 ZERO = -1  # the row of a look-up that is all zeros
 REFUSED = -2  # the row of a value that the encoder refuses
+WIDEST_PER_CODE = 4  # most numbers of a one-hot row for each category: rows that no category has are rare
 
 
 class Part(Record):
@@ -94,6 +95,8 @@ class Lookup(Part):
         if len(self.rows) != n_codes:
             raise ValueError(f"rows of Lookup must be {n_codes}, one per category or bin. Got {len(self.rows)}.")
         least = REFUSED
+        if self.table is None and self.width > WIDEST_PER_CODE * (n_codes + 2):  # or a small file asks for gigabytes
+            raise ValueError(f"width of a one-hot Lookup of {n_codes} categories or bins is too large: {self.width}.")
         if self.width < 1 or not all(least <= row < self.n_rows for row in (*self.rows, self.missing, self.unknown)):
             raise ValueError(f"rows of Lookup must be from {least} to {self.n_rows - 1}.")
 

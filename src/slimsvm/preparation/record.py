@@ -26,6 +26,7 @@ from slimsvm.preparation.rows import read_alone
 from slimsvm.preparation.steps import applied
 
 NormKind = Literal["l1", "l2", "max"]
+MOST_COLUMNS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,8 @@ class Preparation(Record):
         object.__setattr__(self, "norms", tuple(self.norms))
         if not self.parts or not all(isinstance(part, Part) for part in self.parts):
             raise ValueError("parts of Preparation must be at least one Numeric or Lookup.")
+        if self.n_columns > MOST_COLUMNS:
+            raise ValueError(f"n_columns of Preparation may be at most {MOST_COLUMNS}. Got {self.n_columns}.")
         if max(part.column for part in self.parts) >= self.n_columns:
             raise ValueError(f"parts of Preparation must read columns below {self.n_columns}, the number of columns.")
         if self.names is not None:
