@@ -43,6 +43,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/mnist.py
 	$(BIN)/python benchmarks/metric.py
+	$(BIN)/python benchmarks/pipelines.py
 
 # What compress promises and keeps, and auto beside its rivals: hours. An interrupted run goes on from the rows that are there.
 promises: $(VENV)/installed-bench

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from sklearn.datasets import make_moons
 import slimsvm
 from lib.problems import has_data, load
 from lib.report import Target, introduce, report_targets
-from lib.timing import measure
+from lib.timing import in_turn
 
 BATCH = 10_000
 SINGLES = 200  # samples that a timed call answers one by one
@@ -110,8 +110,8 @@ def measured(problem: Problem, budget: float) -> Iterator[Found]:
     lost = int((fast.predict(problem.X)[right] != problem.y[right]).sum())
     for precision in ("float64", "float32"):
         X = np.ascontiguousarray(rows, dtype=precision)
-        batch = in_turn([partial(model.predict, X) for model in (full, fast)], budget)
-        single = in_turn([partial(one_by_one, model, X) for model in (full, fast)], budget)
+        batch = in_turn([partial(model.predict, X) for model in (full, fast)], budget, ROUNDS)
+        single = in_turn([partial(one_by_one, model, X) for model in (full, fast)], budget, ROUNDS)
         times = [*(1e6 * t / BATCH for t in batch), *(1e6 * t / SINGLES for t in single)]
         evaluations = float(fast.kernel_evaluations(X).mean())
         yield Found(problem.name, precision, full.n_vectors_, evaluations, *errors, lost, *times)
@@ -120,12 +120,6 @@ def measured(problem: Problem, budget: float) -> Iterator[Found]:
 def one_by_one(model: Any, X: NDArray[Any]) -> None:
     for i in range(SINGLES):
         model.predict(X[i : i + 1])
-
-
-def in_turn(calls: list[Callable[[], object]], budget: float) -> list[float]:
-    """The best seconds of each call, over rounds in which all are timed."""
-    rounds = [[measure(call, budget / ROUNDS).best for call in calls] for _ in range(ROUNDS)]
-    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def header() -> str:

@@ -52,7 +52,7 @@ public:
          std::optional<Indices> site_points, std::optional<Doubles> site_scales, std::optional<Doubles> site_squares,
          std::optional<Doubles> shift, std::optional<Doubles> scale, std::optional<Doubles> offset,
          std::optional<Indices> stage_sizes, std::optional<Doubles> stage_coef, std::optional<Doubles> stage_intercept,
-         std::optional<Doubles> upper, std::optional<Doubles> lower, bool counts)
+         std::optional<Doubles> upper, std::optional<Doubles> lower, bool counts, std::optional<Doubles> table)
         : d_(p) {
         slim::Description machine{};
         machine.kernel = kernel;
@@ -111,11 +111,32 @@ public:
             require(static_cast<Index>(start->size()) == width_, "start must have one number per output.");
             machine.start = start->data();
         }
+        if (table) {
+            require(machine.points && machine.sites == 0 && !stage_sizes && table->ndim() == 2 &&
+                        static_cast<Index>(table->shape(1)) == m, "table must be (rows, m), for dense points.");
+            machine.table = table->data();
+            machine.table_rows = table_rows_ = static_cast<Index>(table->shape(0));
+        }
         machine_ = slim::make_machine(machine, in_float);
     }
 
     Index run(const Data& x, const Output& out, int threads) const {
         const slim::DenseRows rows = dense(x);
+        double* to = output<double>(out, rows.n);
+        if (rows.n * row_work_ < kShortWork) return machine_->run(rows, to, 1);
+        const nb::gil_scoped_release release;
+        return machine_->run(rows, to, threads);
+    }
+
+    // `run` with rows of the table, [n][lookups], whose shares are added.
+    Index run_with_rows(const Data& x, const Columns& codes, const Output& out, int threads) const {
+        slim::DenseRows rows = dense(x);
+        require(codes.ndim() == 2 && static_cast<Index>(codes.shape(0)) == rows.n && codes.shape(1) >= 1,
+                "rows must be (n, lookups).");
+        rows.codes = codes.data();
+        rows.lookups = static_cast<Index>(codes.shape(1));
+        for (Index i = 0; i < rows.n * rows.lookups; ++i)
+            require(rows.codes[i] >= 0 && rows.codes[i] < table_rows_, "a row of the table is out of range.");
         double* to = output<double>(out, rows.n);
         if (rows.n * row_work_ < kShortWork) return machine_->run(rows, to, 1);
         const nb::gil_scoped_release release;
@@ -206,7 +227,7 @@ private:
     }
 
     std::shared_ptr<const slim::Machine> machine_;
-    Index d_, width_, row_work_;
+    Index d_, width_, row_work_, table_rows_ = 0;
 };
 
 // The rows of the kernel matrix of the plan's points. X holds these points, dense or as the three parts of a CSR matrix.
@@ -475,15 +496,16 @@ NB_MODULE(_native, m) {
                       std::optional<Doubles>, std::optional<Doubles>, const Indices&, std::optional<Indices>,
                       std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>, std::optional<Doubles>,
                       std::optional<Doubles>, std::optional<Indices>, std::optional<Doubles>, std::optional<Doubles>,
-                      std::optional<Doubles>, std::optional<Doubles>, bool>(),
+                      std::optional<Doubles>, std::optional<Doubles>, bool, std::optional<Doubles>>(),
              nb::kw_only(), "kernel"_a, "in_float"_a, "sparse_rows"_a, "m"_a, "p"_a, "points"_a.none(),
              "values"_a.none(), "columns"_a.none(), "starts"_a.none(), "gammas"_a, "coef0"_a, "degree"_a,
              "coef"_a.none(), "start"_a.none(), "block_sizes"_a, "site_points"_a.none(),
              "site_scales"_a.none(), "site_squares"_a.none(), "shift"_a.none(), "scale"_a.none(), "offset"_a.none(),
              "stage_sizes"_a.none() = nb::none(), "stage_coef"_a.none() = nb::none(),
              "stage_intercept"_a.none() = nb::none(), "upper"_a.none() = nb::none(), "lower"_a.none() = nb::none(),
-             "counts"_a = false)
+             "counts"_a = false, "table"_a.none() = nb::none())
         .def("run", &Plan::run)
+        .def("run_with_rows", &Plan::run_with_rows)
         .def("run_csr", &Plan::run_csr)
         .def("values", &Plan::values);
     nb::class_<slim::HullRows>(m, "HullRows")

@@ -75,6 +75,8 @@ private:
         Index size() const { return rows.n; }
         // Row r, [d]; it is written to `space` if it is not stored as a dense row.
         const X* row(Index r, Index d, X*) const { return static_cast<const X*>(rows.data) + r * d; }
+        const std::int32_t* codes(Index r) const { return rows.codes ? rows.codes + r * rows.lookups : nullptr; }
+        Index lookups() const { return rows.lookups; }
     };
 
     template <class X>
@@ -82,6 +84,8 @@ private:
         using Value = X;
         const CsrRows& rows;
         Index size() const { return rows.n; }
+        const std::int32_t* codes(Index) const { return nullptr; }
+        Index lookups() const { return 0; }
         const X* row(Index r, Index d, X* space) const {
             std::fill(space, space + d, X(0));
             const X* data = static_cast<const X*>(rows.data);
@@ -172,7 +176,7 @@ private:
             const Index n = end - begin;
             kernels<T>().pack(plan, machine.row_block(source, begin, n, state), n, in_lanes, state.packed.get(),
                               state.norms.get());
-            const Rows<T> rows{state.packed.get(), state.norms.get(), n, in_lanes};
+            const Rows<T> rows{state.packed.get(), state.norms.get(), n, in_lanes, source.codes(begin), source.lookups()};
             const Index width = machine.width();
             Out* at = out + begin * width;
             evaluate(plan, rows, state.scratch.get(), at, n * width);

@@ -46,6 +46,8 @@ struct Description {
     const double* scale;     // [d] if diagonal, else [p][d]
     const double* offset;    // [p]
     bool diagonal;
+    Index table_rows = 0;        // of all look-ups together
+    const double* table = nullptr;  // [table_rows][m], their shares of x·z, ‖x − z‖² or ‖x − z‖₁; null if there are none
     bool sparse_rows;        // rows are in CSR form, so they are not centred
     StageDescription stages;  // with these, q is 0 and the outputs are [n][stages.q], or [n][1] counts
 };
@@ -54,6 +56,8 @@ struct DenseRows {
     const void* data;  // [n][d], C-contiguous
     bool is_float;
     Index n;
+    const std::int32_t* codes = nullptr;  // [n][lookups], rows of the table
+    Index lookups = 0;
 };
 
 struct CsrRows {

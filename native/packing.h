@@ -48,7 +48,8 @@ public:
         choose_form(machine);
         place_points(machine);
         has_points_ ? pack_panels(machine) : invert(machine);
-        const bool few = plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && machine.sites == 0 &&
+        if (machine.table) pack_table(machine);
+        const bool few = !machine.table && plan_.p <= kFewFeatures && plan_.q == 1 && plan_.blocks == 1 && machine.sites == 0 &&
                          plan_.function == Function::exp2;
         if (has_points_ && (few || machine.stages.n > 0))
             pack_few(machine);
@@ -262,6 +263,19 @@ private:
         }
     }
 
+    // Shares of x·z are multiplied like the points; those of ‖x − z‖² by the gain, where the argument is a sum of products.
+    void pack_table(const Description& machine) {
+        const Index width = plan_.vectors * kernels<T>().lanes;
+        table_ = Buffer<T>(machine.table_rows * width, true);
+        plan_.table = table_.get();
+        for (Index j = 0; j < plan_.m; ++j) {
+            const bool product = plan_.form == Form::dot;
+            const double by = product && machine.kernel == "rbf" ? -machine.gammas[j] * kLog2e : factor(machine, j);
+            for (Index r = 0; r < machine.table_rows; ++r)
+                table_[r * width + slot_[j]] = static_cast<T>(by * machine.table[r * plan_.m + j]);
+        }
+    }
+
     void pack_few(const Description& machine) {
         const Index step = plan_.p + 3;
         few_ = Buffer<T>(plan_.m * step);
@@ -302,7 +316,7 @@ private:
     Packed<T> plan_{};
     bool has_points_, takes_sparse_rows_ = false;
     std::vector<Index> slot_, block_, layers_;
-    Buffer<T> centre_, panels_, bias_, gain_, coef_, scale_, square_, few_;
+    Buffer<T> centre_, panels_, bias_, gain_, coef_, scale_, square_, few_, table_;
     std::vector<Index> feature_, entry_start_, entry_slot_;
     std::vector<T> entry_value_;
 };

@@ -42,6 +42,8 @@ struct Packed {
     const T* scale;       // [layers][W], −2β
     const T* square;      // [layers][W]: d² = scale · k + square + k(x, x), or scale · (k − 1) + square if k(x, x) is 1
     T own_gain, own_bias;  // u for k(x, x) is own_gain ‖x‖² + own_bias
+    // Look-ups: the share of u that the coordinates of a look-up's row have, for every point. Null if there are none.
+    const T* table;       // [rows of all look-ups][vectors W]; with distances, not yet multiplied by the gain
     const T* few;         // with at most four features and one output, [m][p + 3]: z, bias, gain, coefficient; with
                           // early exit, whatever the features, without coefficients; else null
 };
@@ -55,6 +57,8 @@ struct Rows {
     const T* norms;  // ‖x‖² of each row
     Index n;
     bool in_lanes;
+    const std::int32_t* codes = nullptr;  // [n][lookups], rows of the plan's table; their shares are added to u
+    Index lookups = 0;
 };
 
 // A row in coordinate form.

@@ -21,7 +21,7 @@ LAYERS = [
     {"_core"},
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}
-    | {"storage", "html_summary"},
+    | {"lookups", "preparation", "storage", "html_summary"},
     {"data"},
     {"importers"},
     {"estimator"},
@@ -44,7 +44,7 @@ USERS = {
     "optim": {"methods", "compression", "tradeoff"},
 }
 MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "cli"}
-SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn"}  # the one format whose files are scikit-learn's objects
+SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn", "slimsvm.formats.sklearn_transformers"}  # make its objects
 MAY_PRINT = {"cli", "_versions"}
 
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -30,6 +30,7 @@ from slimsvm.heads import HEADS, LinearHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Rbf
 from slimsvm.machine import KernelMachine
+from slimsvm.preparation import PARTS, STEPS, Norm, Preparation
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = sorted(DATA.glob("slim-v*/*.slim"))
@@ -49,14 +50,17 @@ def records(record: Record) -> Iterator[type[Record]]:
     """The classes of a record and of all records in it."""
     yield type(record)
     for f in fields(record):  # type: ignore[arg-type]
-        if isinstance(value := getattr(record, f.name), Record):
-            yield from records(value)
+        value = getattr(record, f.name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Record):
+                yield from records(one)
 
 
 def test_the_examples_cover_every_registered_class() -> None:
-    registered = {c for family in (KERNELS, HEADS, ANSWERS, CALIBRATIONS) for c in family.values()}
+    families = (KERNELS, HEADS, ANSWERS, CALIBRATIONS, STEPS, PARTS)
+    registered = {c for family in families for c in family.values()}
     covered = {cls for machine in MACHINES.values() for cls in records(machine)}
-    assert covered == registered | {InputMap, KernelMachine}
+    assert covered == registered | {InputMap, KernelMachine, Preparation, Norm}
     assert set(storage.NAMES) == covered
 
 

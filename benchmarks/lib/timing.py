@@ -40,6 +40,12 @@ def measure(call: Callable[[], object], budget: float) -> Timing:
     return Timing(min(times), statistics.median(times), len(times))
 
 
+def in_turn(calls: list[Callable[[], object]], budget: float, rounds: int) -> list[float]:
+    """The best seconds of each call, over rounds in which all are timed."""
+    times = [[measure(call, budget / rounds).best for call in calls] for _ in range(rounds)]
+    return [min(column) for column in zip(*times, strict=True)]
+
+
 def _run(call: Callable[[], object], loops: int) -> float:
     start = time.perf_counter()
     for _ in range(loops):

@@ -113,6 +113,25 @@ void panel_arguments(const Packed<T>& plan, const Rows<T>& rows, Index vector, T
     }
 }
 
+// Adds the shares of the look-ups' rows to u[n][stride], for V vectors.
+template <int V, class T>
+SLIM_INLINE void add_shares(const Packed<T>& plan, const Rows<T>& rows, Index vector, T* u, Index stride) {
+    constexpr int W = Simd<T>::W;
+    const std::int32_t* code = rows.codes;
+    for (Index r = 0; r < rows.n; ++r) {
+        Vec<T> c[V];
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) c[v] = load<T>(u + r * stride + v * W);
+        for (Index i = 0; i < rows.lookups; ++i) {
+            const T* share = plan.table + (*code++ * plan.vectors + vector) * W;
+            SLIM_UNROLL
+            for (int v = 0; v < V; ++v) c[v] = c[v] + load<T>(share + v * W);
+        }
+        SLIM_UNROLL
+        for (int v = 0; v < V; ++v) store<T>(u + r * stride + v * W, c[v]);
+    }
+}
+
 // The arguments of row r and vector v of the panel, for the second step.
 template <class T>
 struct Arguments {
@@ -286,14 +305,17 @@ void meet_in_tiles(const Packed<T>& plan, const Rows<T>& rows, T* u, Sink& sink)
     if (rows.n == 1)
         for (; vector + 2 * kNarrow <= plan.vectors; vector += 2 * kNarrow) {
             feature_tile<F, 1, 2 * kNarrow, T>(plan, vector, 0, plan.p, rows.packed, rows.norms, u, wide);
+            if (rows.codes) add_shares<2 * kNarrow, T>(plan, rows, vector, u, wide);
             for (int i = 0; i < 2 * kNarrow; i += 2) sink.template take<2>(vector + i, Arguments<T>{u + i * W, wide});
         }
     for (; vector + 2 <= plan.vectors; vector += 2) {
         panel_arguments<F, 2, T>(plan, rows, vector, u);
+        if (rows.codes) add_shares<2, T>(plan, rows, vector, u, 2 * W);
         sink.template take<2>(vector, Arguments<T>{u, 2 * W});
     }
     if (vector < plan.vectors) {
         panel_arguments<F, 1, T>(plan, rows, vector, u);
+        if (rows.codes) add_shares<1, T>(plan, rows, vector, u, W);
         sink.template take<1>(vector, Arguments<T>{u, W});
     }
 }

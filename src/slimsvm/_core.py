@@ -75,6 +75,7 @@ def plan(
     sparse_rows: bool,
     sites: Sites | None = None,
     stages: dict[str, Any] | None = None,
+    table: NDArray[np.float64] | None = None,
 ) -> Any:
     """A machine packed for one precision: `run(X, out, threads)` and `run_csr(data, columns, starts, out, threads)`.
 
@@ -83,6 +84,8 @@ def plan(
     rows of `out` start with a NaN. The result is None if the core cannot be accurate: sparse points of a radial kernel
     far from the origin. `sites` belong to a `MirrorHead`: the point of each site, its scale, and its square
     (`Kernel.scaled_squares`). With `stages`, for early exit, `out` holds scores (n, q) or counts (n, 1).
+    `table` (R, m) has the shares of look-ups in the kernel's argument: `run_with_rows(X, rows, out, threads)` adds the
+    rows (n, lookups) of each row of X.
     """
     m, p = points.shape
     parts: dict[str, Any] = dict.fromkeys(("points", "values", "columns", "starts", "shift", "scale", "offset"))
@@ -113,6 +116,7 @@ def plan(
         block_sizes=np.array(blocks if sites is None else (m,), dtype=np.int64),
         **parts,
         **(stages or {}),
+        table=None if table is None else np.ascontiguousarray(table, np.float64),
     )
 
 

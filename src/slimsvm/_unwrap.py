@@ -20,7 +20,7 @@ def advice_on_steps(pipeline: Any) -> str:
     if why:
         return f"fuse=True left steps before the machine: {why}. Apply them to the data, and use the last step alone."
     names = ", ".join(repr(name) for name, _ in pipeline.steps[:-1])
-    return f"It has steps before the machine: {names}. Pass fuse=True, which makes scalers and PCA part of the machine."
+    return f"It has steps before the machine: {names}. Pass fuse=True, which makes transformers part of the machine."
 
 
 def split_pipeline(model: Any) -> tuple[list[Any], Any]:

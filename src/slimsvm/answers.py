@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record, frozen_array
 from slimsvm.heads import Head, StagedHead, class_pairs, class_sums
+from slimsvm.preparation.steps import FUNCTIONS, FunctionName
 
 LARGEST_CONFIDENCE = 1e300  # a larger sum of pair scores may be infinite
 PLACES = frozen_array([0], np.intp), frozen_array([1], np.intp)
@@ -140,18 +141,27 @@ class Classes(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Value(Answer):
-    """One value per score: (n, s), or (n,) with `flat`, which needs a single score."""
+    """One value per score: (n, s), or (n,) with `flat`, which needs a single score.
+
+    `function` is applied to the scores: the inverse of the function that targets were transformed with.
+    """
 
     name: ClassVar[str] = "value"
     flat: bool = True
+    function: FunctionName | None = None
 
     def check(self, head: Head) -> None:
         if head.gives_pairs or isinstance(head, StagedHead):
             raise ValueError(f"A regression machine cannot have a {head.name} head, which scores classes.")
+        if self.function is not None and self.function not in FUNCTIONS:
+            raise ValueError(f"function of Value must be one of {', '.join(FUNCTIONS)}. Got {self.function!r}.")
         if self.flat and head.n_scores != 1:
             raise ValueError(f"flat of Value needs a head with one score per sample. Got {head.n_scores} scores.")
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
+        if self.function is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = np.asarray(FUNCTIONS[self.function](scores))
         return scores[:, 0] if self.flat else scores
 
     def predict(self, scores: FloatArray, pairwise: bool = False) -> NDArray[Any]:

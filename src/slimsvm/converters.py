@@ -106,6 +106,11 @@ def _set_types(operator: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     machine, scope = _machine(operator.scope_inst, operator.raw_operator), operator.scope_inst
+    if machine.preparation is not None:
+        raise ValueError(
+            f"{type(operator.raw_operator).__name__} reads the columns of a table, and skl2onnx passes it one matrix. "
+            f"Use slimsvm.export(model, 'onnx', path), or compress the Pipeline with fuse=False."
+        )
     width = operator.inputs[0].type.shape[1:]
     if len(operator.inputs) != 1 or (width and width[0] not in (None, machine.n_features)):
         raise ValueError(

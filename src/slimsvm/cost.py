@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slimsvm._words import plural
 from slimsvm.evaluation import stored_values
-from slimsvm.tables import Form, coefficients, form_of, tables_of
+from slimsvm.tables import Form, coefficients, form_of, preparation_tables, tables_of
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
@@ -46,7 +46,11 @@ class Cost:
 
 
 def cost_of(machine: KernelMachine) -> Cost:
-    """The cost of one answer of a machine."""
+    """The cost of one answer of a machine; with a preparation, its columns and its tables are counted too."""
+    if machine.preparation is not None:
+        own = cost_of(machine.without_preparation())
+        extra = sum(table.n_bytes for table in preparation_tables(machine.preparation, "float32"))
+        return replace(own, n_features=len(machine.preparation.columns_used), n_bytes=own.n_bytes + extra)
     with np.errstate(all="ignore"):  # numbers are counted, not used
         form = form_of(machine)
         n_bytes = sum(table.n_bytes for table in tables_of(form, "float32").values())

@@ -88,6 +88,8 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     def _ask(self, method: Callable[..., NDArray[Any]], X: Any) -> NDArray[Any]:
         """The result of a method of the machine for X, which is validated if it is not a plain float array."""
         machine = self._fitted_machine()
+        if machine.preparation is not None:  # it reads tables, and checks them
+            return method(machine, X, self.n_jobs, self.precision)
         plain = type(X) is np.ndarray and (X.dtype is FLOAT64 or X.dtype is FLOAT32) and X.ndim == 2 and len(X) > 0
         if not plain or machine.feature_names is not None:
             return method(machine, self._validated(X), self.n_jobs, self.precision)

@@ -222,7 +222,7 @@ class Evaluator:
     def _weights(self) -> FloatArray:
         """The expansion of a linear kernel as one weight vector per block and coefficient, (G q, p)."""
         coef = self.head.coef if self.gammas is None else self.head.coef * self.gammas[:, None]
-        parts = [(self.points[block].T @ coef[block]).T for block in _slices(self.head)]
+        parts = [(self.points[block].T @ coef[block]).T for block in slices(self.head)]
         return np.ascontiguousarray(np.concatenate(parts))
 
     @cached_property
@@ -246,7 +246,7 @@ class Evaluator:
         if not sizes_fit or coef[coef > 0].min(initial=1.0) < least:
             return False
         typical = np.sqrt(np.mean(np.square(head.scores(K)), axis=0))
-        sizes = np.stack([np.abs(head.coef[block]).sum(axis=0) for block in _slices(head)])[None]
+        sizes = np.stack([np.abs(head.coef[block]).sum(axis=0) for block in slices(head)])[None]
         total = (head.combine(sizes) - head.combine(np.zeros_like(sizes)))[0]
         bound = eps * np.abs(K).max() * total
         accurate = eps * self.kernel.amplification(self.points, self.gammas) <= FLOAT32_ERROR
@@ -271,7 +271,7 @@ class Evaluator:
     def _by_blocks(self, rows: Matrix) -> FloatArray:
         sums = np.empty((rows.shape[0], *self._sums_shape))
         K = self._inputs(rows)
-        for g, block in enumerate(_slices(self.head)):
+        for g, block in enumerate(slices(self.head)):
             sums[:, g] = K[:, block] @ self.head.coef[block]
         return self.head.combine(sums)
 
@@ -281,7 +281,7 @@ class Evaluator:
         assert isinstance(head, StagedHead)
         result = np.empty((rows.shape[0], 1 if self._counts else head.n_scores))
         waiting, K = np.arange(rows.shape[0]), np.empty((rows.shape[0], 0))
-        for t, points in enumerate(_slices(head)):
+        for t, points in enumerate(slices(head)):
             gammas = None if self.gammas is None else self.gammas[points]
             K = np.hstack([K, self.kernel.gram_numpy(rows[waiting], self.points[points], gammas)])
             columns = head.columns(t)
@@ -298,7 +298,7 @@ def _padded_size(head: Head) -> int:
     return int(sum(-(-size // LANES) * LANES for size in head.blocks) * head.coef.shape[1])
 
 
-def _slices(head: Head) -> list[slice]:
+def slices(head: Head) -> list[slice]:
     """The points of each block of the head."""
     edges = np.cumsum((0, *head.blocks)).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(edges)]

@@ -1,7 +1,8 @@
 """The record that the whole package is built around: a kernel machine as plain data.
 
-Every machine has the same parts: an optional affine input map, a kernel, points, a head that turns kernel values into
-scores, and an answer that turns scores into a class, a number, or inlier and outlier.
+Every machine has the same parts: an optional preparation of raw rows, an optional affine input map, a kernel, points,
+a head that turns kernel values into scores, and an answer that turns scores into a class, a number, or inlier and
+outlier.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from slimsvm.heads import Head, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import Matrix
+from slimsvm.lookups import PreparedEvaluator
+from slimsvm.preparation import Preparation
 from slimsvm.tables import narrowed
 
 WIDEST = 2**31 - 1  # most features: indices have 32 bits
@@ -47,6 +50,7 @@ class KernelMachine(Record):
     input_map : applied to the data before the kernel.
     calibration : turns scores into probabilities; classifiers only.
     feature_names : the names of the input columns.
+    preparation : turns rows of a table into the numbers that the input map takes. `feature_names` are then its names.
     """
 
     kernel: Kernel
@@ -57,6 +61,7 @@ class KernelMachine(Record):
     input_map: InputMap | None = None
     calibration: Calibration | None = None
     feature_names: tuple[str, ...] | None = None
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         points = _frozen(self.points)
@@ -79,6 +84,8 @@ class KernelMachine(Record):
                 f"input_map of KernelMachine must give {points.shape[1]} features, the width of the points. "
                 f"It gives {self.input_map.n_features_out}."
             )
+        if self.preparation is not None:
+            self._check_preparation(self.preparation)
         if self.head.reads_distances:
             self.kernel.require_definite(f"A {self.head.name} head")
             if self.gammas is not None:
@@ -87,6 +94,15 @@ class KernelMachine(Record):
                     f"widths do not share a feature space."
                 )
         self._check_answer()
+
+    def _check_preparation(self, preparation: Preparation) -> None:
+        wanted = int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
+        if preparation.n_features != wanted:
+            raise ValueError(
+                f"preparation of KernelMachine must give {wanted} numbers, what the machine takes. It gives "
+                f"{preparation.n_features}."
+            )
+        object.__setattr__(self, "feature_names", preparation.names)
 
     def _check_answer(self) -> None:
         self.answer.check(self.head)
@@ -117,18 +133,22 @@ class KernelMachine(Record):
 
     @property
     def n_features(self) -> int:
-        """d, the number of features of the data."""
+        """d, the number of features of the data: the columns of a table if there is a preparation."""
+        if self.preparation is not None:
+            return self.preparation.n_columns
         return int(self.points.shape[1]) if self.input_map is None else self.input_map.n_features_in
 
     @property
     def features_used(self) -> NDArray[np.intp]:
         """The features that answers depend on: those that the input map does not multiply by zero, or all."""
+        if self.preparation is not None:
+            return np.array(self.preparation.columns_used)
         return np.arange(self.n_features) if self.input_map is None else self.input_map.used
 
     @property
     def reads_all_features(self) -> bool:
         """Whether answers depend on all features."""
-        return self.input_map is None or len(self.input_map.used) == self.n_features
+        return len(self.features_used) == self.n_features
 
     @cached_property
     def cost(self) -> Cost:
@@ -136,7 +156,12 @@ class KernelMachine(Record):
         return cost_of(self)
 
     def narrowed(self) -> tuple[KernelMachine, NDArray[np.intp] | None]:
-        """The same machine for the features that it uses, and these features; itself and None if it uses all."""
+        """The same machine for the features that it uses, and these features; itself and None if it uses all.
+
+        A preparation reads the columns that it needs, so that a machine with one is returned unchanged.
+        """
+        if self.preparation is not None:
+            return self, None
         points, input_map, used = narrowed(self.kernel, self.points, self.input_map)
         if used is None or len(used) == self.n_features:
             return self, None
@@ -155,34 +180,54 @@ class KernelMachine(Record):
         return self.head.gives_pairs
 
     @cached_property
-    def _evaluator(self) -> Evaluator:
+    def _plain(self) -> Evaluator:
         return Evaluator(self.kernel, self.points, self.head, self.gammas, self.input_map)
+
+    @cached_property
+    def _evaluator(self) -> Evaluator | PreparedEvaluator:
+        return self._plain if self.preparation is None else PreparedEvaluator(self.preparation, self._plain)
+
+    def _given(self, X: Any) -> Any:
+        """Data as the evaluator takes them: rows of a table are read first."""
+        return X if self.preparation is None else self.preparation.read(X)
 
     def scores(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> FloatArray:
         """The head's scores, (n, s) for data (n, d), or (s,) for one sample (d,)."""
+        X = self._given(X)
         scores = self._evaluator.scores(X, n_jobs, precision)
         return scores[0] if _is_one(X) else scores
 
     def decision(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """The result of `decision_function`; for one sample (d,), one number or one row."""
+        X = self._given(X)
         if type(X) is np.ndarray and X.ndim == 1:  # the fastest path: one sample takes a few microseconds
-            return self.answer.decision(self._evaluator.scores(X, n_jobs, precision), self._pairwise)[0]
+            return self.answer.decision(self._plain.scores(X, n_jobs, precision), self._pairwise)[0]
         decisions = self._in_chunks(self._decisions, X, n_jobs, precision)
         return decisions[0] if _is_one(X) else decisions
 
     def predict(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """Predictions: classes, values, or +1 and −1. For one sample (d,), a single one."""
+        X = self._given(X)
         answers = self._in_chunks(self._answers, X, n_jobs, precision)
         return answers[0] if _is_one(X) else answers
 
     def kernel_evaluations(self, X: Matrix, n_jobs: int | None = None, precision: Precision = "auto") -> Any:
         """The number of kernel values that each sample needs, (n,): all vectors, or fewer with early exit."""
+        X = self._given(X)
         counts = self._evaluator.kernel_evaluations(X, n_jobs, precision)
         return counts[0] if _is_one(X) else counts
 
     def without_early_exit(self) -> KernelMachine:
         """The machine with its last stage alone; the machine itself if it has no early exit."""
         return replace(self, head=self.head.last()) if isinstance(self.head, StagedHead) else self
+
+    @cached_property
+    def _core(self) -> KernelMachine:
+        return replace(self, preparation=None, feature_names=None)
+
+    def without_preparation(self) -> KernelMachine:
+        """The machine that takes the numbers of its preparation; the machine itself if it has none."""
+        return self if self.preparation is None else self._core
 
     def _in_chunks(
         self, finish: Callable[[FloatArray], NDArray[Any]], X: Matrix, n_jobs: int | None, precision: Precision
@@ -210,6 +255,7 @@ class KernelMachine(Record):
         """Probabilities (n, k), one column per class; for one sample (d,), (k,)."""
         if self.calibration is None:
             raise AttributeError(NO_PROBABILITIES)
+        X = self._given(X)
         probabilities = self._in_chunks(self._probabilities, X, n_jobs, precision)
         return probabilities[0] if _is_one(X) else probabilities
 
@@ -223,6 +269,8 @@ class KernelMachine(Record):
     def __repr__(self) -> str:
         kind = "one-class" if isinstance(self.answer, Inlier) else self.answer.name
         features = plural(self.n_features, "feature", ",")
+        if self.preparation is not None:
+            features = repr(self.preparation)
         return f"KernelMachine({self.kernel}, {features}, {self.head.name} head, {kind}: {self.cost})"
 
 

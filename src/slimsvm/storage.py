@@ -30,6 +30,7 @@ from slimsvm.heads import HEADS, Head
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
 from slimsvm.machine import KernelMachine
+from slimsvm.preparation import PARTS, STEPS, Norm, Part, Preparation, Step
 from slimsvm.report import Report, report_of
 
 FAMILIES: dict[type[Record], dict[str, Any]] = {
@@ -38,6 +39,10 @@ FAMILIES: dict[type[Record], dict[str, Any]] = {
     Answer: dict(ANSWERS),
     Calibration: dict(CALIBRATIONS),
     InputMap: {"affine": InputMap},
+    Step: dict(STEPS),
+    Part: dict(PARTS),
+    Norm: {"norm": Norm},
+    Preparation: {"preparation": Preparation},
     KernelMachine: {"machine": KernelMachine},
 }
 NAMES: dict[type[Any], str] = {cls: name for family in FAMILIES.values() for name, cls in family.items()}
@@ -185,6 +190,8 @@ def _encode_record(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
 def _encode(value: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if isinstance(value, Record):
         return _encode_record(value, path, tensors)
+    if _of_records(hint):
+        return [_encode_record(one, _join(path, str(i)), tensors) for i, one in enumerate(value)]
     if is_sparse(value):
         return _encode_csr(value, path, tensors)
     if hint == Labels:
@@ -254,6 +261,11 @@ def _decode_record(content: Any, family: type[Record], path: str, tensors: Tenso
 def _decode(content: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if hint in FAMILIES:
         return _decode_record(content, hint, path, tensors)
+    if _of_records(hint):
+        if not isinstance(content, list):
+            raise FormatError(f"{path} must be a list. Got {brief(content)}.")
+        family = get_args(hint)[0]
+        return tuple(_decode_record(one, family, _join(path, str(i)), tensors) for i, one in enumerate(content))
     if hint == Labels:
         return _decode_labels(content, path, tensors)
     if hint is Any:
@@ -264,6 +276,11 @@ def _decode(content: Any, hint: Any, path: str, tensors: Tensors) -> Any:
     if not _is_plain(content, hint):
         raise FormatError(f"{path} has a value of the wrong type: {brief(content)}.")
     return tuple(content) if isinstance(content, list) else hint(content) if hint is float else content
+
+
+def _of_records(hint: Any) -> bool:
+    """Whether a field holds a tuple of records."""
+    return get_origin(hint) is tuple and get_args(hint)[0] in FAMILIES
 
 
 def _is_plain(content: Any, hint: Any) -> bool:

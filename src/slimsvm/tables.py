@@ -20,6 +20,7 @@ from slimsvm.heads import Head, LinearHead, MirrorHead, PairsHead, PairwiseHead,
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import dense
+from slimsvm.preparation import Lookup, Part, Preparation
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
@@ -272,6 +273,45 @@ def _of_calibration(calibration: Calibration, offset: np.dtype[Any]) -> list[Tab
         ]
     a, b = (getattr(calibration, name) for name in "ab")
     return [Table("slopes", a, offset), Table("lifts", b, offset)]
+
+
+def reads_text(part: Part) -> bool:
+    """Whether a part of a preparation reads categories of text."""
+    return isinstance(part, Lookup) and part.categories is not None and part.categories.dtype == object
+
+
+def text_categories(preparation: Preparation) -> dict[int, list[str]]:
+    """The categories of each column of text, those of all its look-ups."""
+    found: dict[int, list[str]] = {}
+    for lookup in preparation.lookups:
+        if reads_text(lookup) and lookup.categories is not None:
+            known = found.setdefault(lookup.column, [])
+            known += [category for category in lookup.categories.tolist() if category not in known]
+    return found
+
+
+def preparation_tables(preparation: Preparation, tables: TableType) -> list[Table]:
+    """The tables of a preparation: for each look-up the row of every category or bin, then of missing and unknown ones.
+
+    Numbers that categories or edges are compared with stay in float64.
+    """
+    real = np.dtype(np.float64 if tables == "float64" else np.float32)
+    categories, found = text_categories(preparation), []
+    for i, lookup in enumerate(preparation.lookups):
+        rows = list(lookup.rows)
+        if reads_text(lookup):
+            rows = [lookup.index.get(category, lookup.unknown) for category in categories[lookup.column]]
+        every = np.array([*rows, lookup.missing, lookup.unknown])
+        found.append(Table(f"row_of_{i}", every, np.promote_types(np.min_scalar_type(int(every.max())), np.int8)))
+        numbers = lookup.edges if lookup.edges is not None else lookup.categories
+        if numbers is not None and numbers.dtype != object:
+            found.append(Table(f"known_{i}", numbers.astype(np.float64), np.dtype(np.float64)))
+        if lookup.table is not None:
+            found.append(Table(f"value_of_{i}", lookup.table.ravel(), real))
+    if preparation.mixing is not None:
+        parts = ("shift", "scale", "offset")
+        found += [Table(f"mixing_{name}", getattr(preparation.mixing, name).ravel(), real) for name in parts]
+    return [table for table in found if table.values.size]
 
 
 def _indices(name: str, values: Any, largest: int | None = None) -> Table:

@@ -256,7 +256,19 @@ def test_the_checks_know_the_library() -> None:
     names = set(inspect.signature(slimsvm.compress).parameters)
     frontier_names = set(inspect.signature(slimsvm.frontier).parameters)
     flags = {str(param.name) for param in compress.command.params if not getattr(param, "hidden", False)}
-    own = {"path", "anyway", "settings", "format", "target", "ignore", "header", "array", "zero_based", "seed"}
+    own = {
+        "path",
+        "anyway",
+        "settings",
+        "format",
+        "target",
+        "ignore",
+        "header",
+        "array",
+        "zero_based",
+        "decimal",
+        "seed",
+    }
     own |= {"trust", "quiet", "as_json", "data", "n_features", "C", "solver", "max_distance"}
     assert flags - own <= names
     assert set(compress.LIMITS) <= names

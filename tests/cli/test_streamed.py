@@ -69,6 +69,8 @@ def test_validation_data_and_other_methods(files: Path, command: Any) -> None:
     ("options", "code", "message"),
     [
         ("--stream --cv 3", 2, "--cv needs the data in memory. Use --validation, or train on a smaller file."),
+        ("--stream --categorical a", 2, "--categorical needs the data in memory. Leave out --stream and --checkpoint."),
+        ("--stream --decimal ,", 2, "--decimal needs the data in memory. Leave out --stream and --checkpoint."),
         ("--stream --scale minmax", 2, "--scale minmax needs the data in memory. Use --scale standard"),
         (
             "--stream --method svc",
@@ -88,6 +90,19 @@ def test_what_does_not_go_together_is_refused(files: Path, command: Any, options
     ended = command("train", "rows.csv", "m.slim", *options.split())
     assert message in ended.err
     assert ended.code == code
+
+
+@pytest.mark.parametrize("odd", ["text", ""])
+def test_a_large_file_with_text_or_missing_values_is_held_in_memory(
+    files: Path, command: Any, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    monkeypatch.setattr(streamed, "LARGE", 1000)
+    lines = [f"{a},{b},{odd if i % 2 else b},{y}" for i, ((a, b), y) in enumerate(zip(X[:200], Y, strict=False))]
+    (files / "odd.csv").write_text("\n".join(["a,b,c,label", *lines]))
+    ended = command("train", "odd.csv", "m.slim", "--n-vectors", "5", "-O", "max_iter=5")
+    assert ended.code == 0, ended.err
+    assert "read block by block" not in ended.out
+    assert slimsvm.load(files / "m.slim").machine_.preparation is not None
 
 
 def test_a_standard_input_is_refused(command: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 import slimsvm
@@ -104,12 +104,12 @@ def test_models_inside_models(given: dict[str, Any]) -> None:
 def test_pipelines_take_the_data_that_they_are_fed(given: dict[str, Any]) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = make_pipeline(Normalizer(), StandardScaler(), SVC(C=10.0)).fit(frame, Y)
+    model = make_pipeline(PolynomialFeatures(), StandardScaler(), SVC(C=10.0)).fit(frame, Y)
     kept = compress(model, frame, Y, n_vectors=12, random_state=0, **given)
     with pytest.warns(UserWarning, match="fuse=True of compress left steps before the machine"):
         folded = compress(model, frame, Y, n_vectors=12, random_state=0, fuse=True, **given)
     assert isinstance(kept, Pipeline)
-    assert [name for name, _ in folded.steps] == ["normalizer", "svc"]
+    assert [name for name, _ in folded.steps] == ["polynomialfeatures", "svc"]
     np.testing.assert_allclose(kept.decision_function(frame), folded.decision_function(frame), atol=1e-5)
     assert kept.score(frame, Y) > 0.95
     scaled = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(frame, Y)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_moons
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import slimsvm
@@ -54,6 +55,16 @@ def test_pipelines_and_rows_without_labels() -> None:
         small = slimsvm.compress(model, rows, n_vectors=15, fuse=fuse, random_state=0)
         agreement = (small.predict(X_TEST * [1, 50]) == model.predict(X_TEST * [1, 50])).mean()
         assert agreement > 0.95
+
+
+def test_rows_of_a_model_with_a_preparation() -> None:
+    raw = np.column_stack([X, np.arange(len(X)) % 3])
+    coded = make_column_transformer((StandardScaler(), [0, 1]), (OneHotEncoder(), [2]))
+    model = make_pipeline(coded, SVC(C=5)).fit(raw[:FEW], Y[:FEW])
+    small = slimsvm.compress(model, make_rows(raw, Y), n_vectors=15, fuse=True, random_state=0)
+    assert small.machine_.preparation is not None
+    assert small.score(raw, Y) > model.score(raw, Y) - 0.02
+    assert (small.report_.n_features, small.report_.parent_features) == (3, 3)
 
 
 def test_values_inliers_and_several_classes() -> None:

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slimsvm
 from slimsvm import CompressedClassifier, CompressedOutlierDetector, CompressedRegressor
+from slimsvm.estimator import SlimClassifier
 from slimsvm.exceptions import Interrupted, PromiseError, UnsupportedModelError
 from slimsvm.methods import ReducedSet
 
@@ -104,7 +105,7 @@ def test_nested_cross_validation_of_scale_train_compress() -> None:
     slim = CompressedClassifier(pipeline, max_loss=0.05, cv=2, method="reduced_set+refit", random_state=0)
     found = cross_validate(slim, X, Y, cv=3, return_estimator=True)
     assert found["test_score"].mean() > 0.85
-    assert all(isinstance(one.compressed_, Pipeline) for one in found["estimator"])
+    assert all(isinstance(one.compressed_, SlimClassifier) for one in found["estimator"])
     assert all(one.report_.estimate <= 0.05 for one in found["estimator"])
 
 

@@ -343,7 +343,7 @@ def test_a_file_needs_validation_data() -> None:
         ({"max_loss": 0.1, "confidence": 2.0}, "confidence of compress must be a number from 0.5 to below 1"),
         ({"confidence": 0.9}, "confidence of compress goes with max_loss"),
         ({"max_loss": 0.1, "scoring": "nonsense"}, "scoring of compress must be the name of a scikit-learn scorer"),
-        ({"max_loss": 0.1, "scoring": "neg_log_loss"}, "scoring of compress is 'neg_log_loss' and reads predict_proba"),
+        ({"max_loss": 0.1, "scoring": "neg_log_loss", "calibrate": None}, "calibrate of compress must not be None"),
         ({"max_loss": 0.1, "cv": 1}, "cv of compress must be at least 2 folds"),
         ({"max_loss": 0.1, "cv": 3, "validation": (X, Y)}, "compress takes cv or validation, not both"),
         ({"max_loss": 0.1, "groups": np.arange(300), "validation": (X, Y)}, "groups of compress go with cv"),

@@ -13,6 +13,7 @@ import pytest
 from scipy import sparse
 
 from oracles.random_machines import KINDS, MAPS, calibrations_of, random_kernel, random_machine
+from oracles.random_preparations import random_preparation
 from slimsvm._record import Record
 from slimsvm.answers import ANSWERS
 from slimsvm.calibration import CALIBRATIONS
@@ -30,6 +31,10 @@ def machines(seed: int) -> dict[str, Record]:
             wishes |= {"input_map": MAPS[number % 3], "sparse_points": bool(number % 2), "gammas": number % 4 < 2}
             machine = random_machine(rng, n_vectors=12, n_points_features=4, **wishes)
             made["-".join(map(str, (head, outputs, answer, calibration)))] = machine
+    for mixed in (False, True):
+        preparation = random_preparation(rng, mixed)
+        machine = random_machine(rng, n_vectors=12, n_points_features=preparation.n_features, input_map="none")
+        made[f"preparation-{mixed}"] = dataclasses.replace(machine, preparation=preparation)
     return made
 
 
@@ -38,8 +43,9 @@ def parts(record: Any) -> Iterator[tuple[str, Any]]:
     yield type(record).__name__, record
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, Record):
-            yield type(value).__name__, value
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Record):
+                yield from parts(one)
 
 
 def records(seed: int) -> list[Any]:

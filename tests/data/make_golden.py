@@ -23,6 +23,20 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Linear, Polynomial, Rbf
 from slimsvm.kernels import Sigmoid as SigmoidKernel
 from slimsvm.machine import KernelMachine
+from slimsvm.preparation import (
+    Above,
+    Clip,
+    Fill,
+    Function,
+    Lookup,
+    Missing,
+    Norm,
+    Numeric,
+    Power,
+    Preparation,
+    Quantiles,
+    Scale,
+)
 
 FOLDER = Path(__file__).parent / f"slim-v{_container.SCHEMA}"
 
@@ -44,6 +58,25 @@ def staged_head(q: int) -> StagedHead:
     if q == 1:
         return StagedHead.of(stages, [0.9, -0.09], [0.33, -0.5])
     return StagedHead.of(stages, [0.5, 0.3], None)
+
+
+def preparation(norms: tuple[Norm, ...]) -> Preparation:
+    """Every kind of part and step; with norms, what comes out is mixed first."""
+    cities = np.array(["Bonn", "Köln", 'a "quoted" city'], dtype=object)
+    quantiles = Quantiles([-1.0, -0.25, 0.5, 1.0], [0.0, 0.3, 0.7, 1.0], normal=True)
+    table = numbers(3, 2, seed=11)
+    parts = (
+        Numeric(0, (Fill(0.5), Scale(0.25, 2.0, 1.0, -1.0), Function("arctan"))),
+        Numeric(0, (Missing(),)),
+        Lookup(1, (0, 2, -1), 3, categories=cities, missing=1, unknown=2),
+        Lookup(2, (0, 1, 2), 2, (Fill(0.0, marker=0.5),), edges=[-0.5, 0.25], table=table),
+        Numeric(2, (Clip(-0.5, 0.75), Power("yeo-johnson", 1.5))),
+        Numeric(3, (Above(0.125),)),
+        Numeric(3, (quantiles,)),
+        Lookup(3, (0, 1), 2, categories=np.array([1, 2]), missing=0, unknown=1),
+    )
+    mixing = InputMap(numbers(12, seed=12), numbers(3, 12, seed=13)) if norms else None
+    return Preparation(5, parts, ("age", "city", "height", "größe", "not used"), mixing, norms)
 
 
 def machines() -> dict[str, KernelMachine]:
@@ -92,6 +125,12 @@ def machines() -> dict[str, KernelMachine]:
         "staged": KernelMachine(Rbf(0.5), Z, staged_head(1), Classes(two)),
         "staged-classes": KernelMachine(Rbf(0.5), Z, staged_head(3), Classes(three)),
         "empty": KernelMachine(Rbf(0.5), np.zeros((0, 3)), LinearHead(np.zeros((0, 1)), [0.5]), Value()),
+        "preparation": KernelMachine(
+            Rbf(0.5), numbers(5, 12, seed=1), linear_head(5), Classes(two), preparation=preparation(())
+        ),
+        "norms": KernelMachine(
+            Rbf(0.5), Z, linear_head(5), Value(), preparation=preparation((Norm("l2", 0, 2), Norm("max", 2, 3)))
+        ),
     }
 
 

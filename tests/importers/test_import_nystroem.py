@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from slimsvm.exceptions import UnsupportedModelError
@@ -148,12 +148,12 @@ def test_affine_steps_between(blobs: Any, assert_same: Any) -> None:
 def test_steps_before_stay_or_fold(blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
     model = make_pipeline(
-        Normalizer(), StandardScaler(), Nystroem(n_components=20, random_state=0), lm.LogisticRegression()
+        PolynomialFeatures(), StandardScaler(), Nystroem(n_components=20, random_state=0), lm.LogisticRegression()
     ).fit(X, y)
-    assert [name for name, _ in import_model(model).steps] == ["normalizer", "standardscaler"]
+    assert [name for name, _ in import_model(model).steps] == ["polynomialfeatures", "standardscaler"]
     imported = import_model(model, fuse=True)
-    assert [name for name, _ in imported.steps] == ["normalizer"]
-    assert_same(model[1:], imported.machine, Normalizer().fit_transform(X))
+    assert [name for name, _ in imported.steps] == ["polynomialfeatures"]
+    assert_same(model[1:], imported.machine, model[0].transform(X))
 
 
 def test_models_that_do_not_fold_keep_the_nystroem(blobs: Any, assert_same: Any) -> None:
@@ -187,11 +187,20 @@ def test_other_kernels_are_refused(kernel: Any, blobs: Any) -> None:
         import_model(model)
 
 
-def test_linear_models_elsewhere_are_refused(blobs: Any) -> None:
-    X, y = blobs()
-    for model in (LinearSVC(), make_pipeline(RBFSampler(), LinearSVC()), OneVsRestClassifier(lm.Perceptron())):
-        with pytest.raises(UnsupportedModelError, match="is a linear model"):
-            import_model(model.fit(X, y))
+def test_linear_models_elsewhere(blobs: Any, assert_same: Any) -> None:
+    X, y = blobs(3)
+    for model in (LinearSVC(), lm.LogisticRegression(), lm.SGDClassifier(random_state=0), lm.RidgeClassifier()):
+        made = make_pipeline(StandardScaler(), model).fit(X, y)
+        machine = import_model(made, fuse=True).machine
+        assert machine.n_vectors == 3
+        assert_same(made, machine, X)
+    kept = import_model(make_pipeline(RBFSampler(), LinearSVC()).fit(X, y))
+    assert [name for name, _ in kept.steps] == ["rbfsampler"]
+    assert_same(
+        OneVsRestClassifier(lm.Perceptron()).fit(X, y),
+        import_model(OneVsRestClassifier(lm.Perceptron()).fit(X, y)).machine,
+        X,
+    )
 
 
 def test_other_models_behind_a_nystroem_are_refused(blobs: Any) -> None:

@@ -12,7 +12,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from slimsvm.exceptions import UnsupportedModelError
@@ -37,7 +44,7 @@ AFFINE = (
     None,
     FrozenEstimator(StandardScaler()),
 )
-OTHERS = (Normalizer(), MinMaxScaler(clip=True), MaxAbsScaler(clip=True))
+BENT = (Normalizer(), MinMaxScaler(clip=True), MaxAbsScaler(clip=True))
 
 
 class OwnScaler(StandardScaler):
@@ -65,7 +72,16 @@ def test_affine_steps_fold(step: Any, last: Any, blobs: Any, assert_same: Any) -
     assert_same(model, folded.machine, X + 0.1)
 
 
-@pytest.mark.parametrize("step", [*OTHERS, OwnScaler()], ids=str)
+@pytest.mark.parametrize("step", BENT, ids=str)
+def test_steps_that_are_not_affine_fold(step: Any, blobs: Any, assert_same: Any) -> None:
+    X, y = blobs(3)
+    model = make_pipeline(StandardScaler(), step, PCA(n_components=3), MinMaxScaler(), SVC()).fit(X, y)
+    imported = import_model(model, fuse=True)
+    assert imported.steps == ()
+    assert_same(model, imported.machine, 3 * X)
+
+
+@pytest.mark.parametrize("step", [PolynomialFeatures(), OwnScaler()], ids=str)
 def test_other_steps_stay(step: Any, blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
     model = make_pipeline(StandardScaler(), step, PCA(n_components=3), MinMaxScaler(), SVC()).fit(X, y)
@@ -114,7 +130,7 @@ def test_names_are_those_of_the_first_folded_step(blobs: Any) -> None:
 
 def test_pipelines_inside(blobs: Any, assert_same: Any) -> None:
     X, y = blobs(3)
-    inner = Pipeline([("norm", Normalizer()), ("scale", StandardScaler()), ("svc", SVC())])
+    inner = Pipeline([("norm", PolynomialFeatures()), ("scale", StandardScaler()), ("svc", SVC())])
     model = Pipeline([("scale", StandardScaler()), ("inner", inner)]).fit(X, y)
     imported = import_model(model, fuse=True)
     assert [name for name, _ in imported.steps] == ["scale", "inner-norm"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.cli import output
-from slimsvm.cli.errors import DataFailure
+from slimsvm.cli.errors import DataFailure, UsageFailure
 from slimsvm.cli.performance import places
 from slimsvm.data.files import gather
 
@@ -73,7 +73,22 @@ def read_rows(
     machine = model.machine
     advice = "Set --n-features to the number of features of the data." if model.kind == "libsvm" else ""
     X, y = gather(reading.open(path, machine, needs_target=needs_target, advice=advice))
+    if model.kind == "pickle" and machine.preparation is not None:
+        X = _frame(X, machine.feature_names)
     return X, checked_targets(path, y, machine.answer, all_classes, quiet=reading.quiet)
+
+
+def _frame(X: Any, names: tuple[str, ...] | None) -> Any:
+    """Rows as a DataFrame, which pipelines that name their columns need."""
+    if names is None:
+        return X
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise UsageFailure("A pickled pipeline that names its columns needs pandas: pip install pandas.") from None
+    frame = pandas.DataFrame(X, columns=list(names)).infer_objects()
+    text = [name for name in names if not pandas.api.types.is_numeric_dtype(frame[name])]
+    return frame.fillna(dict.fromkeys(text, np.nan)) if text else frame
 
 
 def checked_targets(path: str, y: Any, answer: Answer, all_classes: bool = False, *, quiet: bool = False) -> Any:

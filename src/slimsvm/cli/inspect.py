@@ -13,6 +13,7 @@ from slimsvm.cli.models import KINDS, TASKS, load_model
 
 if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
+    from slimsvm.preparation import Preparation
 
 EXAMPLES = options.examples(
     "slimsvm inspect model.slim",
@@ -42,6 +43,8 @@ def command(model: str, n_vectors: int | None, trust: bool, as_json: bool) -> No
         output.show_json(facts | ({} if n_vectors is None else {"vectors": _vectors(machine, n_vectors)}))
         return
     output.pairs(_words(facts))
+    if facts["columns"] is not None:
+        _show_columns(facts["columns"])
     if n_vectors is not None:
         _show_vectors(machine, n_vectors)
 
@@ -66,6 +69,7 @@ def description(machine: KernelMachine) -> dict[str, Any]:
         "probabilities": None if machine.calibration is None else machine.calibration.name,
         "input_map": None if machine.input_map is None else _map(machine),
         "feature_names": machine.feature_names,
+        "columns": None if machine.preparation is None else columns_of(machine.preparation),
         "n_features_used": machine.cost.n_features,
         "kernel_evaluations": machine.n_vectors,
         "n_dimensions": machine.cost.n_dimensions,
@@ -79,7 +83,13 @@ def microseconds(machine: KernelMachine) -> float:
     """The time per row of a batch of random rows on one thread; the shortest within a fraction of a second."""
     import numpy as np
 
-    X = np.random.default_rng(0).normal(size=(max(1, min(ROWS, 10**7 // machine.n_features)), machine.n_features))
+    rng, n = np.random.default_rng(0), max(1, min(ROWS, 10**7 // machine.n_features))
+    X: Any = rng.normal(size=(n, machine.n_features))
+    if machine.preparation is not None:
+        X = X.astype(object)
+        for lookup in machine.preparation.lookups:
+            if lookup.categories is not None and len(lookup.categories) and not lookup.steps:
+                X[:, lookup.column] = rng.choice(lookup.categories, n)
     best, end = np.inf, time.perf_counter() + SECONDS
     machine.predict(X[:2], n_jobs=1)
     while best == np.inf or time.perf_counter() < end:
@@ -87,6 +97,35 @@ def microseconds(machine: KernelMachine) -> float:
         machine.predict(X, n_jobs=1)
         best = min(best, time.perf_counter() - start)
     return float(best / len(X) * 1e6)
+
+
+def columns_of(preparation: Preparation) -> list[dict[str, Any]]:
+    """What a preparation makes of each column: numbers, categories, or nothing."""
+    from slimsvm.preparation import Fill
+
+    found = []
+    for i in range(preparation.n_columns):
+        parts = [part for part in preparation.parts if part.column == i]
+        lookups = [part for part in preparation.lookups if part.column == i and part.categories is not None]
+        fills = [step.value for part in parts for step in part.steps if isinstance(step, Fill)]
+        one: dict[str, Any] = {"name": str(i) if preparation.names is None else preparation.names[i]}
+        one["kind"] = "not used" if not parts else "categories" if lookups else "number"
+        if lookups:
+            categories = lookups[0].categories
+            one["categories"] = [] if categories is None else categories.tolist()
+            one |= {"missing": _rule(lookups[0].missing), "unknown": _rule(lookups[0].unknown)}
+        elif fills:
+            one["missing"] = f"becomes {fills[0]:.6g}"
+        elif parts:
+            one["missing"] = "is refused"
+        one["n_numbers"] = sum(part.n_numbers for part in parts)
+        found.append(one)
+    return found
+
+
+def _rule(row: int) -> str:
+    """What happens to a value that is not a category, in words."""
+    return {-1: "becomes zeros", -2: "is refused"}.get(row, "has a row of its own")
 
 
 def _map(machine: KernelMachine) -> str:
@@ -152,6 +191,16 @@ def _show_vectors(machine: KernelMachine, n: int) -> None:
     for j, one in enumerate(_vectors(machine, n)):
         coef = "" if one["coef"] is None else _numbers(one["coef"])
         rows.append((str(j), coef, _numbers(one["vector"])))
+    output.table(rows)
+
+
+def _show_columns(columns: list[dict[str, Any]]) -> None:
+    output.show("")
+    rows = [("column", "kind", "missing value", "unknown category", "categories")]
+    for one in columns:
+        categories = one.get("categories")
+        shown = "" if categories is None else f"{len(categories)}: {_some(categories, SHOWN)}"
+        rows.append((one["name"], one["kind"], one.get("missing", ""), one.get("unknown", ""), shown))
     output.table(rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from slimsvm.cli import output
-from slimsvm.cli.errors import UsageFailure, library_errors
+from slimsvm.cli.errors import DataFailure, UsageFailure, library_errors
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -151,6 +152,9 @@ def scoring_option(command: Command) -> Command:
     return scoring_option_alone(_metric(command))
 
 
+categorical_option = click.option(
+    "--categorical", metavar="COLUMN", multiple=True, help="Column of numbers to read as categories; can be repeated."
+)
 settings_option = click.option(
     "-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Another option, by its Python name."
 )
@@ -167,6 +171,8 @@ class Reading:
     array: str | None
     zero_based: bool
     quiet: bool
+    categorical: tuple[str, ...] = ()
+    decimal: str = "."
 
     def open(
         self,
@@ -176,10 +182,11 @@ class Reading:
         accepts_more_features: bool = False,
         advice: str = "",
         n_features: int | None = None,
+        detect: bool = False,
     ) -> Source:
         """The data at `path`, for a machine or to train one; a note names the columns that are left out.
 
-        n_features is for rows that have more features than the machine.
+        n_features is for rows that have more features than the machine. `detect` finds text columns and missing values.
         """
         from slimsvm.data.files import open_data
 
@@ -192,6 +199,11 @@ class Reading:
         )
         with library_errors():
             source = open_data(path, wanted, self.format)
+            try:
+                source = self._with_text(source, machine, detect)
+            except BaseException:
+                source.stream.close()
+                raise
         for text in () if self.quiet else source.notes:
             output.note(text)
         return source
@@ -215,14 +227,42 @@ class Reading:
             **others,
         )
 
+    def needs_memory(self, path: str, needs_target: bool) -> bool:
+        """Whether the rows must be read at once: those with text, missing values or decimal commas."""
+        from slimsvm.cli import mixed
+        from slimsvm.data.files import open_data
+
+        if self.categorical or self.decimal != ".":
+            return True
+        with library_errors():
+            source = open_data(path, self._wanted(needs_target=needs_target), self.format)
+            with closing(source.stream):
+                return mixed.is_mixed(source)
+
+    def _with_text(self, source: Source, machine: Features | None, detect: bool) -> Source:
+        """The source, or one of numbers and text if the machine reads text, or if it is to be detected."""
+        from slimsvm.cli import mixed
+
+        text = None if machine is None else mixed.text_columns(machine)
+        found = detect and (bool(self.categorical) or mixed.is_mixed(source))
+        if text is None and not found and self.decimal == ".":
+            return source
+        if not mixed.can_hold_text(source):
+            raise DataFailure(f"{source.name}: columns of text and decimal commas are for CSV, TSV and Parquet files.")
+        if text is None and not detect:
+            text = frozenset()
+        return mixed.MixedSource(source, text, self.categorical if detect else (), self.decimal)
+
 
 def data_options(command: Command) -> Command:
     """The options for reading data, passed to the command as one `reading`."""
 
     @functools.wraps(command)
     def with_reading(**values: Any) -> Any:
-        names = ("format", "target", "ignore", "header", "array", "zero_based")
-        reading = Reading(**{name: values.pop(name) for name in names}, quiet=values.get("quiet", False))
+        names = ("format", "target", "ignore", "header", "array", "zero_based", "decimal")
+        categorical = values.pop("categorical", ())
+        given = {name: values.pop(name) for name in names}
+        reading = Reading(**given, quiet=values.get("quiet", False), categorical=categorical)
         return command(reading=reading, **values)
 
     for option in reversed(
@@ -233,6 +273,7 @@ def data_options(command: Command) -> Command:
             click.option("--header/--no-header", default=None, help="Whether line 1 has names.  [default: detected]"),
             click.option("--array", metavar="NAME", help="Array of an npz file that has the rows.  [default: X]"),
             click.option("--zero-based", is_flag=True, help="Indices in svmlight text start at 0."),
+            click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal separator of a table."),
         ]
     ):
         with_reading = option(with_reading)

@@ -35,8 +35,11 @@ class Command:
     quiet: bool
 
 
-def is_streamed(data: str, method: str, stream: bool | None, checkpoint: str | None) -> bool:
-    """Whether the rows are read in blocks: if that was asked for, or if the file is large and the method can do it."""
+def is_streamed(data: str, method: str, stream: bool | None, checkpoint: str | None, reading: Reading) -> bool:
+    """Whether the rows are read in blocks: if that was asked for, or if the file is large and nothing is against it.
+
+    Rows with text or missing values and methods that cannot train on blocks need the data in memory.
+    """
     if stream is False and checkpoint is not None:
         raise UsageFailure("--checkpoint needs rows that are read in blocks. Leave out --no-stream.")
     if stream and method not in STREAMED:
@@ -45,7 +48,8 @@ def is_streamed(data: str, method: str, stream: bool | None, checkpoint: str | N
         )
     if stream is None and checkpoint is None and method in STREAMED:
         with suppress(OSError):
-            return Path(data).is_file() and Path(data).stat().st_size >= LARGE
+            large = Path(data).is_file() and Path(data).stat().st_size >= LARGE
+            return large and not reading.needs_memory(data, TRAINERS[method].task != "inlier")
     return bool(stream) or (checkpoint is not None and method in STREAMED)
 
 
@@ -95,6 +99,9 @@ def _check(asked: Command) -> None:
     """Refuse options that need the data in memory."""
     if asked.measuring["cv"] is not None:
         raise UsageFailure(f"--cv needs the data in memory. Use --validation, or {SMALLER}.")
+    for flag, is_given in (("--categorical", asked.reading.categorical), ("--decimal", asked.reading.decimal != ".")):
+        if is_given:
+            raise UsageFailure(f"{flag} needs the data in memory. Leave out --stream and --checkpoint.")
     if asked.scale == "minmax":
         raise UsageFailure(f"--scale minmax needs the data in memory. Use --scale standard, or {SMALLER}.")
 

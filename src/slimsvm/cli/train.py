@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.machine import KernelMachine
 
 EXAMPLES = options.examples(
+    "slimsvm train people.csv model.slim --target churn",
     "slimsvm train train.csv model.slim --target label --scale standard",
     "slimsvm train train.txt model.slim --method sparse-margin --n-vectors 40 --C 10 --gamma 0.1",
     "slimsvm train train.csv model.slim --target label --scale standard --metric diagonal --max-features 10",
@@ -29,6 +30,7 @@ EXAMPLES = options.examples(
     "slimsvm train rows.npz model.slim --method sparse-regression --n-vectors 50 --epsilon 0.05",
     "slimsvm train huge.parquet model.slim --target label --scale standard --n-vectors 500 --checkpoint run.checkpoint",
 )
+MOST_CATEGORIES = 100  # of a text column; the rarest share one
 UNEVEN = 1e3  # a note suggests scaling if standard deviations of features differ by more than this factor
 
 
@@ -64,14 +66,14 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 @click.option(
     "--scale",
     type=click.Choice(["none", "standard", "minmax"]),
-    default="none",
-    show_default=True,
-    help="Scale the features; the scaler becomes part of the model.",
+    help="Scale the features; the scaler becomes part of the model.  [default: standard for tables with text or "
+    "missing values, else none]",
 )
 @click.option(
     "--stream/--no-stream",
     default=None,
-    help="Whether to read DATA in blocks, without holding them.  [default: if larger than 256 MiB]",
+    help="Whether to read DATA in blocks, without holding them.  [default: if larger than 256 MiB, and all are "
+    "numbers]",
 )
 @click.option(
     "--checkpoint",
@@ -84,6 +86,7 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
 @options.cv_option("Also measure the model by cross-validation on DATA, with this many folds.")
 @options.scoring_option_alone
 @options.settings_option
+@options.categorical_option
 @options.data_options
 @options.seed_option
 @options.quiet_option
@@ -92,7 +95,7 @@ def command(
     data: str,
     model: str,
     method: str,
-    scale: str,
+    scale: str | None,
     stream: bool | None,
     validation: str | None,
     cv: int | None,
@@ -112,6 +115,10 @@ def command(
     The methods sparse-margin, sparse-regression and sparse-one-class read large files block by block, so they need not
     fit in memory. With --checkpoint, a command that was killed goes on where it was when you run it again.
 
+    Columns of text in CSV, TSV and Parquet files are categories. Missing numbers are replaced by the median of their
+    column, and missing text is a category of its own. All of it becomes part of the model: `slimsvm inspect` shows it.
+    Such files are read into memory.
+
     Any parameter of the method's class can be given by its Python name with -O. Ctrl-C writes the best model so far, if
     there is one, and exits with code 130.
     """
@@ -124,12 +131,15 @@ def command(
     given = {name: value for name, value in flags.items() if value is not None}
     estimator = make_estimator(method, given, options.parsed_settings(settings), seed)
     measuring = {"validation": validation, "cv": cv, "scoring": scoring}
-    if streamed.is_streamed(data, method, stream, given.get("checkpoint")):
-        asked = streamed.Command(data, model, method, scale, reading, measuring, seed, quiet)
+    if streamed.is_streamed(data, method, stream, given.get("checkpoint"), reading):
+        asked = streamed.Command(data, model, method, scale or "none", reading, measuring, seed, quiet)
         _report(*streamed.train(asked, estimator), held=validation is not None, as_json=as_json, quiet=quiet)
         return
     training = _read(reading, data, TRAINERS[method].task)
     held = held_out.read_held_out(reading, (data, training.X, training.y), training, training.answer, measuring, seed)
+    scale = scale or ("none" if training.text_columns is None else "standard")
+    if not quiet:
+        _note_columns(training)
     if scale == "none" and not quiet:
         _note_uneven(training.X)
     start, measured, why = time.perf_counter(), None, "the best model so far"
@@ -175,6 +185,7 @@ class Training:
     y: Any
     feature_names: tuple[str, ...] | None
     answer: Answer
+    text_columns: frozenset[int] | None = None  # None if all values are numbers
 
     @property
     def n_features(self) -> int:
@@ -195,15 +206,21 @@ def _read(reading: options.Reading, path: str, task: str) -> Training:
     from slimsvm.cli.inputs import require_numbers
     from slimsvm.data.files import gather
 
-    source = reading.open(path, needs_target=task != "inlier")
+    source = reading.open(path, needs_target=task != "inlier", detect=True)
+    noted = len(source.notes)
     X, y = gather(source)
+    for text in () if reading.quiet else source.notes[noted:]:
+        output.note(text)
+    text_columns = getattr(source, "text_columns", None)
+    if text_columns is not None and not text_columns and np.isfinite(X).all():
+        text_columns = None
     if task == "value" and y is not None:
         require_numbers(path, y)
     if task == "classes" and y is not None and len(set(y.tolist())) < 2:
         raise DataFailure(f"{path}: a classifier needs at least two classes. All targets are {y[0]!s:.60}.")
     if task == "classes" and y is not None:
-        return Training(X, y, source.names, Classes(np.unique(y)))
-    return Training(X, y, source.names, Value() if task == "value" else Inlier())
+        return Training(X, y, source.names, Classes(np.unique(y)), text_columns)
+    return Training(X, y, source.names, Value() if task == "value" else Inlier(), text_columns)
 
 
 class Trainer:
@@ -231,10 +248,10 @@ class Trainer:
 
         from slimsvm.cli.library import import_fused
 
-        steps, estimator = _scaler(self.scale, X), clone(self.estimator)
+        steps, estimator = _steps(self.scale, X, self.training.text_columns), clone(self.estimator)
         scaled, stopped = X, False
         for step in steps:
-            scaled = step.fit_transform(X)
+            scaled = step.fit_transform(scaled)
         try:
             with library_errors():
                 estimator.fit(scaled, y)
@@ -242,8 +259,26 @@ class Trainer:
             stopped = True
         if stopped and not hasattr(estimator, "machine_"):
             return None, True
-        machine = import_fused(make_pipeline(*steps, estimator)).machine
-        return replace(machine, feature_names=self.training.feature_names), stopped
+        machine, names = import_fused(make_pipeline(*steps, estimator)).machine, self.training.feature_names
+        if machine.preparation is None:
+            return replace(machine, feature_names=names), stopped
+        return replace(machine, preparation=replace(machine.preparation, names=names)), stopped
+
+
+def _steps(scale: str, X: Any, text: frozenset[int] | None) -> list[Any]:
+    """The transformers before the estimator: a scaler, and imputers and encoders for text and missing values."""
+    if text is None:
+        return _scaler(scale, X)
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    numbers = [i for i in range(X.shape[1]) if i not in text]
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False)
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    parts = [("numbers", make_pipeline(imputer, *_scaler(scale, X)), numbers), ("text", encoder, sorted(text))]
+    return [ColumnTransformer([part for part in parts if part[2]])]
 
 
 def _scaler(scale: str, X: Any) -> list[Any]:
@@ -256,8 +291,21 @@ def _scaler(scale: str, X: Any) -> list[Any]:
     return [StandardScaler() if scale == "standard" else MinMaxScaler()]
 
 
+def _note_columns(training: Training) -> None:
+    """Say how columns of text and missing values are read."""
+    if training.text_columns is None:
+        return
+    from slimsvm.data.files.columns import listed
+
+    names = training.feature_names or tuple(f"column {i}" for i in range(training.n_features))
+    text = [name for i, name in enumerate(names) if i in training.text_columns]
+    numbers = [name for i, name in enumerate(names) if i not in training.text_columns]
+    parts = [f"{kind}: {listed(part)}" for kind, part in (("numbers", numbers), ("categories", text)) if part]
+    output.note(f"columns of {'; columns of '.join(parts)}.")
+
+
 def _note_uneven(X: Any) -> None:
-    if hasattr(X, "nnz"):
+    if hasattr(X, "nnz") or X.dtype == object:
         return
     spread = X.std(axis=0)
     spread = spread[spread > 0]

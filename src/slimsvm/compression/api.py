@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from slimsvm.compression.promise import Promise
 from slimsvm.compression.renamed import renamed
-from slimsvm.compression.request import Calibrate, Request, method_settings
+from slimsvm.compression.request import Calibrate, Fuse, Request, method_settings
 from slimsvm.compression.run import Run
 from slimsvm.data import make_rows
 from slimsvm.methods.large_margin.rows import in_blocks
@@ -60,7 +60,7 @@ def compress(
     sample_weight: Any = None,
     method: Method = "auto",
     calibrate: Calibrate = "auto",
-    fuse: bool = False,
+    fuse: Fuse = False,
     max_time: float | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -126,9 +126,11 @@ def compress(
     calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
         Probabilities for a classifier, fitted on held-out samples. "auto" gives the kind that the model has if there
         are labelled data; without data, a reduced set keeps the model's own. None gives no probabilities.
-    fuse : bool, default=False
-        Whether scalers, PCA and TruncatedSVD directly before the SVM in a Pipeline become part of the new model. If all
-        steps do, the result is a single estimator that can be saved and exported.
+    fuse : bool or "auto", default=False
+        Whether the transformers before the SVM in a Pipeline become part of the new model: ColumnTransformer,
+        imputers, scalers, encoders of categories, PCA and more. If all steps do, the result is a single estimator that
+        reads raw rows and can be saved and exported. True warns of steps that stay before it, "auto" does not;
+        `why_not_fused_` of the result says which and why.
     max_time : float, default=None
         Seconds after which the search for a size stops. The smallest model within the budget so far is returned, with a
         ConvergenceWarning. The result then depends on the speed of the computer.

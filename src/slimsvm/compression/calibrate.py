@@ -21,6 +21,7 @@ from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.validation.assess import Validation
 from slimsvm.compression.validation.folds import stratified_splits
+from slimsvm.compression.validation.scoring import Scoring, reads_probabilities
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibration_fit import KINDS, Kind, calibrate_machine, why_not_calibrated
 from slimsvm.optim import limited
@@ -32,11 +33,16 @@ Scores = tuple[FloatArray, NDArray[Any], FloatArray]  # scores (n, s), classes (
 def calibration_kind(request: Request, problem: Problem) -> Kind | None:
     """The kind of probabilities to fit; None if none are asked for, or if "auto" has no reason to."""
     calibrate, parent = request.calibrate, problem.machine
+    judged = _judged_by_probabilities(request, problem)
+    if calibrate is None and judged:
+        raise ValueError(f"calibrate of compress must not be None: scoring={request.scoring!r} reads probabilities.")
     if calibrate is None:
         return None
     if not isinstance(calibrate, str) or calibrate not in ("auto", *KINDS):
         raise ValueError(f"calibrate of compress must be 'auto', 'sigmoid', 'isotonic' or None. Got {calibrate!r}.")
     if calibrate == "auto":
+        if judged and parent.calibration is None:
+            return "sigmoid"
         if parent.calibration is None or not request.labelled:
             return None
         return "isotonic" if isinstance(parent.calibration, Isotonic) else "sigmoid"
@@ -47,6 +53,13 @@ def calibration_kind(request: Request, problem: Problem) -> Kind | None:
             f"calibrate={calibrate!r} of compress needs labelled data: X and y, or validation=(X_val, y_val)."
         )
     return calibrate
+
+
+def _judged_by_probabilities(request: Request, problem: Problem) -> bool:
+    """Whether machines are compared by their probabilities."""
+    if not request.labelled or not request.validated:
+        return False
+    return reads_probabilities(Scoring.of(request, problem.task).scorer)
 
 
 def with_probabilities(

@@ -28,7 +28,7 @@ from slimsvm._unwrap import advice_on_steps
 from slimsvm._warn import warn_user
 from slimsvm.compression.api import Method, compress
 from slimsvm.compression.renamed import renamed
-from slimsvm.compression.request import Calibrate
+from slimsvm.compression.request import Calibrate, Fuse
 from slimsvm.compression.validation.folds import weight_name
 from slimsvm.exceptions import PromiseError
 from slimsvm.html_summary import html_summary
@@ -63,7 +63,7 @@ class CompressedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         cv: Any = None,
         method: Method = "auto",
         calibrate: Calibrate = "auto",
-        fuse: bool = False,
+        fuse: Fuse = "auto",
         max_time: float | None = None,
         on_failure: OnFailure = "warn",
         random_state: Any = None,
@@ -199,6 +199,7 @@ PARAMETERS = """
     max_loss, max_disagreement, max_bytes, max_latency_us, n_vectors, confidence, scoring, cv, method, calibrate, \
 fuse, max_time, random_state, n_jobs, verbose
         As in `compress`. With none of the first five, all support vectors are kept, and predictions stay the same.
+        The default of `fuse` is "auto": whatever can become part of the machine does.
     on_failure : {{"warn", "raise"}}, default="warn"
         What to do if the budget cannot be met: warn and keep the nearest model, or raise `PromiseError`. "warn" lets a
         search go on.

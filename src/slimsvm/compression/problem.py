@@ -13,6 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from slimsvm._record import FloatArray
 from slimsvm.arrays import evenly
 from slimsvm.compression.prefit_pipeline import PrefitPipeline
+from slimsvm.compression.preparation_step import apart, preparation_of
+from slimsvm.compression.request import Fuse
 from slimsvm.compression.rows import ModelRows, RowProblem, transformed
 from slimsvm.compression.tasks import Task, task_of
 from slimsvm.data import Rows
@@ -65,12 +67,12 @@ class Problem:
         *,
         sample_weight: Any = None,
         C: float | None = None,
-        fuse: bool = False,
+        fuse: Fuse = False,
         whose: str = "compress",
         seed: int = 0,
     ) -> Problem:
         """The problem of a user's model and data, validated; `seed` is for a sample of rows in blocks."""
-        imported = import_model(model, fuse=fuse)
+        imported = apart(import_model(model, fuse=bool(fuse)))
         terms = training_terms(model)
         terms = terms if C is None else replace(terms, C=float(C))
         if X is None:
@@ -83,7 +85,8 @@ class Problem:
             X, y, weights, labelled = rows.sample()
             y = task_of(imported.machine.answer).checked_targets(y, labelled, imported.machine, whose, True)
             return Problem(imported, Samples(X, y, weights, labelled), terms, rows)
-        return Problem(imported, checked_samples(imported, X, y, sample_weight, whose), terms)
+        samples = checked_samples(imported, X, y, sample_weight, whose, training=True)
+        return Problem(imported, samples, terms)
 
     @property
     def machine(self) -> KernelMachine:
@@ -186,25 +189,39 @@ class Problem:
         """Data as they come out of the Pipeline steps before the machine."""
         return transformed(self.imported, X)
 
+    def whole(self, machine: KernelMachine) -> KernelMachine:
+        """A machine with the preparation of the model, if it has one."""
+        preparation = preparation_of(self.imported)
+        return machine if preparation is None else replace(machine, preparation=preparation)
+
     def estimator(self, machine: KernelMachine, n_jobs: int | None = None) -> Any:
         """A machine as an estimator, behind the Pipeline steps that come before it."""
-        slim = wrap(machine, n_jobs=n_jobs)
-        if not self.imported.steps:
+        steps, slim = self.imported.steps, wrap(self.whole(machine), n_jobs=n_jobs)
+        if preparation_of(self.imported) is not None:
+            steps = steps[:-1]
+        if not steps:
             return slim
-        made = PrefitPipeline([*self.imported.steps, (self.imported.name, slim)])
+        made = PrefitPipeline([*steps, (self.imported.name, slim)])
         made.why_not_fused_ = self.imported.why_not_fused
         return made
 
 
 def checked_samples(
-    imported: Imported, X: Any, y: Any, sample_weight: Any, whose: str, all_classes: bool = True
+    imported: Imported,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    whose: str,
+    all_classes: bool = True,
+    training: bool = False,
 ) -> Samples:
     """A user's data after the Pipeline steps, validated; samples of weight zero are left out.
 
-    With `all_classes` the labels must contain every class of the model.
+    With `all_classes` the labels must contain every class of the model. Target encodings of `training` samples are
+    cross-fitted.
     """
     machine, labelled = imported.machine, y is not None
-    X = transformed(imported, X)
+    X = transformed(imported, X, y if training else None)
     X = validate_data(wrap(machine), X, reset=False, accept_sparse="csr", dtype=np.float64)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     y = np.asarray(y) if labelled else None

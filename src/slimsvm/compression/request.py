@@ -19,6 +19,7 @@ from slimsvm.methods.settings import (
 from slimsvm.parameters import check_number
 
 Calibrate = Literal["auto", "sigmoid", "isotonic"] | None
+Fuse = bool | Literal["auto"]
 S = TypeVar("S", ReducedSet, SparseMargin, Selection, Growing, MirrorPoints)
 
 
@@ -42,7 +43,7 @@ class Request:
     sample_weight: Any = None
     method: MethodSettings | None = None
     calibrate: Calibrate = "auto"
-    fuse: bool = False
+    fuse: Fuse = False
     max_time: float | None = None
     seed: int = 0
     n_jobs: int | None = None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
 from slimsvm.answers import Classes, Value
+from slimsvm.compression.preparation_step import PreparationStep
 from slimsvm.data import Block, Rows
 from slimsvm.exceptions import DataError
 from slimsvm.importers.base import Imported
@@ -35,11 +36,15 @@ from slimsvm.sparse_parts import check_sparse
 BATCH = 256  # rows of a step
 
 
-def transformed(imported: Imported, X: Any) -> Any:
-    """Data as they come out of the steps before a machine."""
+def transformed(imported: Imported, X: Any, y: Any = None) -> Any:
+    """Data as they come out of the steps before a machine; with targets y, as a machine is trained on them."""
     check_sparse(X)
     for _, step in imported.steps:
-        X = step.transform(X) if hasattr(step, "transform") else X
+        if isinstance(step, PreparationStep) and imported.cross_fits and y is not None:
+            instead = {one.column: one.encoded(X, y) for one in imported.cross_fits}
+            X = step.preparation.matrix(step.preparation.read(X), instead)
+        else:
+            X = step.transform(X) if hasattr(step, "transform") else X
     return X
 
 

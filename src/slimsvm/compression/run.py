@@ -14,6 +14,7 @@ from slimsvm.compression.calibrate import calibration_kind, fold_scores, with_pr
 from slimsvm.compression.candidates.coefficients import refitted
 from slimsvm.compression.choose_C import with_a_cost
 from slimsvm.compression.direct import mirrored, reduced, unchanged
+from slimsvm.compression.preparation_step import preparation_of
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.search import Compressed, Search
@@ -25,6 +26,7 @@ from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.progress import Progress
 from slimsvm.parameters import resolve_sizes
 from slimsvm.report import Report
+from slimsvm.tables import preparation_tables
 
 
 class Run:
@@ -35,7 +37,7 @@ class Run:
         # Mirror points are looked for among data that need no labels, so these are checked there.
         self._mirrored = request.method is not None and request.method.name == "mirror" and not request.validated
         self.problem = _problem(request, with_data=not self._mirrored)
-        if self.problem.imported.why_not_fused:
+        if request.fuse is True and self.problem.imported.why_not_fused:
             warn_user(
                 f"fuse=True of {request.whose} left steps before the machine, so the result is a Pipeline: "
                 f"{self.problem.imported.why_not_fused}. For a single machine, apply these steps to the data first."
@@ -49,6 +51,8 @@ class Run:
             if np.ndim(request.n_vectors):
                 raise ValueError("n_vectors of compress with a promise is the most vectors, one number. Got several.")
             request = replace(request, promise=replace(request.promise, n_vectors=self._sizes[0]))
+        self._asked = request
+        request = _within_bytes(request, self.problem)
         self.request = request
         self._kind = calibration_kind(request, self.problem)
         if request.scoring is not None:
@@ -145,7 +149,7 @@ class Run:
         keep = self.request.calibrate is not None
         machine = made.machine if keep else replace(made.machine, calibration=None)
         model = self.problem.estimator(machine, self.request.n_jobs)
-        report = None if made.report is None else self._beside_parent(made.report, machine)
+        report = None if made.report is None else self._complete(made.report, machine)
         for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
             if made.history is not None:
                 one.history_ = made.history
@@ -153,13 +157,32 @@ class Run:
                 one.report_ = report
         return model
 
-    def _beside_parent(self, report: Report, machine: KernelMachine) -> Report:
-        """The report with the parent's costs, and how many times faster batches of the data are predicted."""
-        parent, samples = self.problem.machine, self.problem.samples
-        cost = parent.cost
-        faster = None if samples is None else speedup(parent.predict, machine.predict, samples.X)
-        known = replace(report, parent_features=cost.n_features, parent_multiply_adds=cost.multiply_adds)
+    def _complete(self, report: Report, machine: KernelMachine) -> Report:
+        """The report with the parent's costs, and how many times faster batches of the data are predicted.
+
+        With a preparation, its columns and tables are counted, and the limit on bytes is the one that was asked for.
+        """
+        problem, samples = self.problem, self.problem.samples
+        cost, parent = problem.whole(machine).cost, problem.whole(problem.machine).cost
+        faster = None if samples is None else speedup(problem.machine.predict, machine.predict, samples.X)
+        known = replace(report, parent_features=parent.n_features, parent_multiply_adds=parent.multiply_adds)
+        if preparation_of(problem.imported) is not None:
+            limit = {"max_bytes": self._asked.promise.max_bytes} if "max_bytes" in report.promise else {}
+            known = replace(known, promise=report.promise | limit, n_bytes=cost.n_bytes, n_features=cost.n_features)
         return replace(known, speedup=faster)
+
+
+def _within_bytes(request: Request, problem: Problem) -> Request:
+    """The request with the limit on bytes that the tables of the preparation leave for the machine."""
+    preparation, most = preparation_of(problem.imported), request.promise.max_bytes
+    if preparation is None or most is None:
+        return request
+    extra = sum(table.n_bytes for table in preparation_tables(preparation, "float32"))
+    if extra >= most:
+        raise ValueError(
+            f"max_bytes of {request.whose} must be above {extra}, the bytes of the preparation's tables. Got {most}."
+        )
+    return replace(request, promise=replace(request.promise, max_bytes=most - extra))
 
 
 def _problem(request: Request, with_data: bool) -> Problem:

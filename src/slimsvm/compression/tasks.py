@@ -107,6 +107,8 @@ class _Classification(Task):
         return RefitProblem.of_classes(problem.machine, problem.samples.X, problem.samples.y, problem.costs)
 
     def against_refit(self, answer: Answer, terms: Terms) -> str:
+        if terms.thresholded:
+            return "would lose the threshold that was set after the training of the model"
         return "" if terms.C is not None else NO_COST
 
     def can_train(self, y: NDArray[Any], machine: KernelMachine) -> bool:
@@ -145,6 +147,8 @@ class _Regression(Task):
     def against_refit(self, answer: Answer, terms: Terms) -> str:
         if isinstance(answer, Value) and not answer.flat:
             return "is for one value per sample, and this model has several"
+        if isinstance(answer, Value) and answer.function is not None:
+            return f"is for models that predict their scores, and this one predicts their {answer.function}"
         if terms.C is None:
             return NO_COST
         unknown = terms.epsilon is None and terms.nu is None

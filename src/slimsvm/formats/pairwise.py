@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, is_sparse
-from slimsvm.answers import Classes
+from slimsvm.answers import Classes, Value
 from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead, class_pairs, pair_signs
@@ -48,6 +48,15 @@ def as_libsvm(machine: KernelMachine, form: str, notes: Notes) -> KernelMachine:
 
 def check(machine: KernelMachine, form: str) -> None:
     """Raise UnsupportedExportError for a head or kernel that cannot be written in LIBSVM's form."""
+    if isinstance(machine.answer, Value) and machine.answer.function is not None:
+        raise UnsupportedExportError(
+            f"{form} predicts scores, and this machine predicts their {machine.answer.function}. Export it to 'onnx'."
+        )
+    if machine.preparation is not None:
+        raise UnsupportedExportError(
+            f"{form} takes numbers, and this machine reads raw rows. Export machine.without_preparation(), which takes "
+            f"machine.preparation.apply(X)."
+        )
     if isinstance(machine.head, MirrorHead):
         raise UnsupportedExportError(
             f"{form} sums kernel values, and the mirror head of this machine sums distances in feature space. "

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
-from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm._classes import (
     SVC,
     SVR,
@@ -31,8 +29,8 @@ from slimsvm.calibration import PairwiseSigmoid
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import machine_of
 from slimsvm.formats.pairwise import Notes, as_libsvm
+from slimsvm.formats.sklearn_transformers import map_steps, preparation_steps
 from slimsvm.heads import PairsHead, PairwiseHead
-from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 
@@ -40,9 +38,9 @@ from slimsvm.machine import KernelMachine
 def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
     """A fitted SVC, SVR or OneClassSVM with the vectors of a machine; a Pipeline if the machine has an input map.
 
-    A scaler becomes part of the vectors if that is exact (linear kernel, or rbf with the same scale for all features),
-    else a StandardScaler before the SVM. A projection becomes a TruncatedSVD. A UserWarning names every difference from
-    the machine.
+    A preparation becomes a ColumnTransformer of encoders, imputers and other transformers. A scaler becomes part of the
+    vectors if that is exact (linear kernel, or rbf with the same scale for all features), else a StandardScaler before
+    the SVM. A projection becomes a TruncatedSVD. A UserWarning names every difference from the machine.
 
     Parameters
     ----------
@@ -67,11 +65,13 @@ def to_sklearn(model: Any, *, sparse: bool | None = None) -> Any:
         name, last = model.steps[-1]
         return Pipeline([*model.steps[:-1], (name, to_sklearn(last, sparse=sparse))])
     notes = Notes()
-    machine = as_libsvm(_sorted(machine_of(model), notes), "scikit-learn's SVC", notes)
+    whole = machine_of(model)
+    machine = as_libsvm(_sorted(whole.without_preparation(), notes), "scikit-learn's SVC", notes)
     for change in notes.changes:
         warnings.warn(change, UserWarning, stacklevel=2)
     given = machine.input_map
-    steps: list[tuple[str, Any]] = [] if given is None else _transformers(given)
+    steps: list[tuple[str, Any]] = [] if whole.preparation is None else preparation_steps(whole.preparation)
+    steps += [] if given is None else map_steps(given)
     steps.append(("svm", _estimator(machine, sparse)))
     if machine.feature_names is not None:
         steps[0][1].feature_names_in_ = np.array(machine.feature_names, dtype=object)
@@ -187,35 +187,3 @@ def _set_probabilities(made: Any, calibration: PairwiseSigmoid) -> None:
     made.probability = True
     made._effective_probability = True
     made._probA, made._probB = calibration.a.copy(), calibration.b.copy()
-
-
-def _transformers(given: InputMap) -> list[tuple[str, Any]]:
-    """Fitted transformers that are equivalent to the input map."""
-    if given.is_diagonal and (given.scale != 0).all():
-        return [("scale", _standard(given.shift - given.offset / given.scale, 1.0 / given.scale))]
-    if given.is_diagonal:
-        return [("scale", _min_max(given))]
-    project = TruncatedSVD(n_components=len(given.scale))
-    project.components_, project.n_features_in_ = given.scale.copy(), given.n_features_in
-    before = [("centre", _standard(given.shift, None))] if given.shift.any() else []
-    after = [("shift", _standard(-given.offset, None))] if given.offset.any() else []
-    return [*before, ("project", project), *after]
-
-
-def _standard(mean: FloatArray, scale: FloatArray | None) -> StandardScaler:
-    made = StandardScaler(with_mean=bool(mean.any()), with_std=scale is not None).fit(np.zeros((1, len(mean))))
-    if made.with_mean:
-        made.mean_ = mean.copy()
-    if scale is not None:
-        made.scale_, made.var_ = scale.copy(), scale**2
-    return made
-
-
-def _min_max(given: InputMap) -> MinMaxScaler:
-    """The map x s + (c − s a) as a MinMaxScaler; a StandardScaler cannot have a scale s of zero."""
-    made = MinMaxScaler().fit(np.zeros((1, given.n_features_in)))
-    made.scale_, made.min_ = given.scale.copy(), given.offset - given.scale * given.shift
-    width = np.divide(1.0, given.scale, out=np.zeros_like(given.scale), where=given.scale != 0)
-    made.data_min_, made.data_range_ = -made.min_ * width, width
-    made.data_max_ = made.data_min_ + width
-    return made

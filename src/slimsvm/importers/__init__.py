@@ -20,6 +20,8 @@ from slimsvm.importers.multiclass import import_one_vs_one, import_one_vs_rest
 from slimsvm.importers.pipeline import import_pipeline
 from slimsvm.importers.ridge import import_kernel_ridge
 from slimsvm.importers.svm import import_classifier, import_one_class, import_regressor
+from slimsvm.importers.targets import import_transformed_target
+from slimsvm.importers.threshold import import_fixed_threshold, import_tuned_threshold
 from slimsvm.machine import KernelMachine
 
 __all__ = ["IMPORTERS", "Imported", "import_model", "read_libsvm_machine", "read_noise_width", "require_trainable"]
@@ -36,6 +38,9 @@ IMPORTERS: dict[str, Importer] = {
     "OneVsRestClassifier": import_one_vs_rest,
     "OneVsOneClassifier": import_one_vs_one,
     "CalibratedClassifierCV": import_calibrated,
+    "TunedThresholdClassifierCV": import_tuned_threshold,
+    "FixedThresholdClassifier": import_fixed_threshold,
+    "TransformedTargetRegressor": import_transformed_target,
     "FrozenEstimator": import_frozen,
     "BaseSearchCV": import_search,
     "LinearClassifierMixin": import_linear_classifier,
@@ -45,8 +50,9 @@ IMPORTERS: dict[str, Importer] = {
 }
 PACKAGES = ("sklearn", "sklearnex")
 TRAINABLE = (
-    "SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge; a Pipeline that ends in one, or in a Nystroem and a linear "
-    "model; CalibratedClassifierCV, OneVsRestClassifier, OneVsOneClassifier, FrozenEstimator or a search around one"
+    "SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or a linear model; a Pipeline that ends in one; "
+    "CalibratedClassifierCV, OneVsRestClassifier, OneVsOneClassifier, TunedThresholdClassifierCV, "
+    "TransformedTargetRegressor, FrozenEstimator or a search around one"
 )
 ACCEPTED = f"a fitted {TRAINABLE}; the path of a LIBSVM model file; a slimsvm estimator or KernelMachine"
 

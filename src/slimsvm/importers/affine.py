@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm.importers import checks
-from slimsvm.importers.base import is_exactly, name_of
+from slimsvm.importers.base import is_exactly
 from slimsvm.input_map import InputMap
 
 
@@ -27,14 +27,6 @@ def affine_map(step: Any) -> InputMap | None:
             checks.require_fitted(step)
             return make(step)
     return None
-
-
-def why_not_affine(step: Any) -> str:
-    """Why a transformer without an input map has none, in words that follow its name."""
-    inner = step.estimator if is_exactly(step, "FrozenEstimator") else step
-    if getattr(inner, "clip", False):
-        return f"is a {name_of(inner)} that clips values"
-    return f"is a {name_of(inner)}, and only {', '.join(AFFINE)} can be fused"
 
 
 def _width(step: Any) -> int:

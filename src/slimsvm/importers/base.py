@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slimsvm.exceptions import UnsupportedModelError
+from slimsvm.importers.features import CrossFit
 from slimsvm.machine import KernelMachine
 
 DEEPEST = 16  # most levels of models inside models; a model that contains itself would never end
@@ -22,12 +23,14 @@ class Imported:
     steps : (name, fitted transformer) pairs that stay before the machine, in order.
     name : the name of the Pipeline step that the machine replaces; empty if there is no Pipeline.
     why_not_fused : which of the steps cannot become part of the machine, and why; empty if none was to.
+    cross_fits : what of the machine's preparation must be encoded anew for training rows.
     """
 
     machine: KernelMachine
     steps: tuple[tuple[str, Any], ...] = ()
     name: str = ""
     why_not_fused: str = ""
+    cross_fits: tuple[CrossFit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,11 @@ class ImportRequest:
     ----------
     convert : imports any model; `inner` calls it for a model inside the current one.
     fuse : whether affine steps of a Pipeline become the machine's input map.
-    linear : whether linear models are accepted, because their features are kernel values.
     depth : the number of models around this one.
     """
 
     convert: Callable[[Any, ImportRequest], Imported]
     fuse: bool = False
-    linear: bool = False
     depth: int = 0
 
     def inner(self, model: Any, **changes: Any) -> Imported:

@@ -1,7 +1,7 @@
 """scikit-learn's linear models, as machines with a linear kernel and one vector per score.
 
-They are accepted after a Nystroem, where their features are kernel values. Alone, a linear model cannot be made smaller
-or faster. In this form, meta-estimators around them are imported like those around an SVC.
+A linear model cannot be made smaller, but it is evaluated fast, with all that comes before it, and exported like any
+other machine. After a Nystroem its features are kernel values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slimsvm.machine import KernelMachine
 
 def import_linear_classifier(model: Any, request: ImportRequest) -> Imported:
     """The machine of a LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, …; 0 means the first class."""
-    _require_accepted(model, request)
+    checks.require_fitted(model)
     binarizer = getattr(model, "_label_binarizer", None)
     if str(getattr(binarizer, "y_type_", "")).startswith("multilabel"):
         raise UnsupportedModelError(f"{name_of(model)} is multi-label, and a machine predicts one class per sample.")
@@ -38,7 +38,7 @@ def import_linear_classifier(model: Any, request: ImportRequest) -> Imported:
 
 def import_linear_regressor(model: Any, request: ImportRequest) -> Imported:
     """The machine of a LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor, LinearSVR, …"""
-    _require_accepted(model, request)
+    checks.require_fitted(model)
     shape = checks.shape_of(model, "coef_")
     weights = _weights(model, shape[0] if len(shape) == 2 else None)
     flat = len(shape) < 2 or is_sparse(model.coef_)  # `sparsify` turns the vector of an SGDRegressor into a row
@@ -48,18 +48,9 @@ def import_linear_regressor(model: Any, request: ImportRequest) -> Imported:
 
 def import_linear_one_class(model: Any, request: ImportRequest) -> Imported:
     """The machine of an SGDOneClassSVM."""
-    _require_accepted(model, request)
+    checks.require_fitted(model)
     intercept = -checks.one_or_more(model, "offset_", 1)
     return Imported(_machine(model, _weights(model, None), intercept, Inlier(), None))
-
-
-def _require_accepted(model: Any, request: ImportRequest) -> None:
-    if not request.linear:
-        raise UnsupportedModelError(
-            f"{name_of(model)} is a linear model, which has no kernel to make faster. "
-            f"It is only accepted as the last step of a Pipeline, after a Nystroem."
-        )
-    checks.require_fitted(model)
 
 
 def _weights(model: Any, n_scores: int | None) -> FloatArray:

@@ -109,7 +109,9 @@ def _members(model: Any, request: ImportRequest, n_members: int) -> list[KernelM
                 f"{name_of(model)} can only be imported around binary SVMs with no transformers but affine ones. "
                 f"Put {', '.join(repr(name) for name, _ in one.steps) or 'the other transformers'} before it."
             )
-        if _family(machine) != _family(members[0]) or machine.input_map != members[0].input_map:
+        first = members[0]
+        same = machine.input_map == first.input_map and machine.preparation == first.preparation
+        if _family(machine) != _family(first) or not same:
             raise UnsupportedModelError(
                 f"The models inside {name_of(model)} must have the same kernel, coef0, degree and transformers. "
                 f"Fit them with the same parameters, and put the transformers before {name_of(model)}."

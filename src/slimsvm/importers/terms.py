@@ -21,6 +21,7 @@ class Terms:
     epsilon: float | None = None
     nu: float | None = None
     squared: bool = False
+    thresholded: bool = False  # whether a threshold was set after the training
 
 
 def training_terms(model: Any) -> Terms:
@@ -43,6 +44,8 @@ def training_terms(model: Any) -> Terms:
             f"it. Pass sample_weight to weight the classes."
         )
         weights = None
+    if {"TunedThresholdClassifierCV", "FixedThresholdClassifier"} & set(wrappers):
+        return Terms(C, weights, thresholded=True)
     alpha = parameters.get("alpha")
     if name_of(model) == "KernelRidge" and isinstance(alpha, (int, float)) and alpha > 0:
         return Terms(0.5 / alpha, None, 0.0, squared=True)

@@ -96,6 +96,9 @@ def _wrap_like(model: Any, old: KernelMachine, machine: KernelMachine) -> Any:
 
 
 def _add_stages(machine: KernelMachine, X: Any, y: Any, stages: int | Sequence[int]) -> KernelMachine:
+    if machine.preparation is not None:
+        made = _add_stages(machine.without_preparation(), machine.preparation.apply(X), y, stages)
+        return replace(made, preparation=machine.preparation)
     machine = _require_linear_classifier(machine)
     X, y = _check_data(machine, X, y)
     sizes = stage_sizes(stages, machine.n_vectors)

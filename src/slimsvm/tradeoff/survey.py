@@ -26,6 +26,7 @@ from slimsvm.compression.validation.estimates import disagreement, loss, score
 from slimsvm.compression.validation.folds import Fold, fitted_parent, folds_with_own_parents, validation_fold
 from slimsvm.compression.validation.scoring import Scoring
 from slimsvm.estimator import MachineEstimator, wrap
+from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
 from slimsvm.optim import limited
@@ -223,7 +224,9 @@ class Survey:
     def _own_costs(self, clock: Clock | None) -> dict[str, Any]:
         """The costs of the model itself, not of the models refitted on folds."""
         machine = self.problem.machine
-        kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
+        kepp = float(machine.n_vectors)
+        if isinstance(machine.head, StagedHead):  # it is not refitted, so it takes the rows of the folds
+            kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
         return (
             {"vectors": machine.n_vectors, "kepp": kepp}
             | _costs(machine)

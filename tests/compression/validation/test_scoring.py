@@ -83,15 +83,13 @@ def test_searches_without_one_score_pass_none_on(scoring: Any, refit: Any) -> No
     assert searched_scoring(search(scoring, refit)) == (None, "")
 
 
-def test_a_score_of_probabilities_is_refused_only_if_it_is_used() -> None:
+def test_a_score_of_probabilities() -> None:
     found = search("f1")
     found.scorer_ = get_scorer("neg_log_loss")
-    sentence = (
-        r"scoring of compress is 'neg_log_loss', the scoring of the GridSearchCV, and reads predict_proba\. .*Pass"
-    )
-    with pytest.raises(ValueError, match=sentence):
-        compress(found, X, Y, max_loss=0.05)
     told: dict[str, Any] = {"method": "selection", "random_state": 0}
+    small = compress(found, X, Y, max_loss=0.2, cv=2, **told)
+    assert (small.report_.scoring, small.report_.scoring_from) == ("neg_log_loss", "GridSearchCV")
+    assert small.machine_.calibration is not None
     assert compress(found, X, Y, max_loss=0.05, scoring="accuracy", cv=2, **told).report_.scoring_from == ""
     assert compress(found).n_vectors_ == len(found.best_estimator_.support_)
     assert compress(found, X, max_disagreement=0.1, cv=2, **told).report_.disagreement <= 0.1

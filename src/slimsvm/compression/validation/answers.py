@@ -15,6 +15,7 @@ from slimsvm._record import FloatArray
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.compression.tasks import Task, task_of
 from slimsvm.machine import KernelMachine
+from slimsvm.methods.calibration_fit import calibrate_machine
 
 
 class CachedAnswers(BaseEstimator):  # type: ignore[misc]
@@ -63,9 +64,26 @@ class _ClassifierAnswers(ClassifierMixin, CachedAnswers):  # type: ignore[misc]
     def decision_function(self, rows: Any) -> NDArray[Any]:
         return self._look_up("decision", rows)
 
-    @available_if(lambda self: self.machine.calibration is not None)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.machine.calibration is not None or "predict_proba" in self._known)  # type: ignore[untyped-decorator]
     def predict_proba(self, rows: Any) -> NDArray[Any]:
         return self._look_up("predict_proba", rows)
+
+    def calibrate(self, y: NDArray[Any], weights: FloatArray) -> None:
+        """Fit probabilities to the held-out scores, unless the machine has its own.
+
+        The probabilities of each half of the samples are fitted on the other half, so that none is fitted on its own
+        sample.
+        """
+        if self.machine.calibration is not None or "predict_proba" in self._known:
+            return
+        scores, known = self.machine.scores(self.data, self.n_jobs), np.isin(y, self.classes_)
+        P = np.empty((len(y), len(self.classes_)))
+        half = _halves(y)
+        for part in (half, ~half):
+            fitted = part & known
+            made = calibrate_machine(self.machine, scores[fitted], y[fitted], "sigmoid", weights[fitted])
+            P[~part] = made._probabilities(scores[~part])
+        self._known["predict_proba"] = P
 
 
 class _RegressorAnswers(RegressorMixin, CachedAnswers):  # type: ignore[misc]
@@ -75,6 +93,14 @@ class _RegressorAnswers(RegressorMixin, CachedAnswers):  # type: ignore[misc]
 class _DetectorAnswers(OutlierMixin, CachedAnswers):  # type: ignore[misc]
     def decision_function(self, rows: Any) -> NDArray[Any]:
         return self._look_up("decision", rows)
+
+
+def _halves(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """A half of the samples, every second one of each class."""
+    half = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        half[np.flatnonzero(y == label)[::2]] = True
+    return half
 
 
 KINDS: dict[type[Answer], type[CachedAnswers]] = {

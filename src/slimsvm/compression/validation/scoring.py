@@ -94,13 +94,19 @@ def resolve_scoring(scoring: Any, task: Task, whose: str, source: str = "") -> S
             f"or a scorer(estimator, X, y). Got {scoring!r}."
         ) from None
     name = scoring_name(scoring, task)
-    if isinstance(scorer, _BaseScorer) and not set(_reads(scorer)) & set(task.answers):
+    answers = {*task.answers, *(["predict_proba"] if task.is_classification and whose == "compress" else [])}
+    if isinstance(scorer, _BaseScorer) and not set(_reads(scorer)) & answers:
         raise ValueError(
             f"scoring of {whose} is {name!r}{f', the scoring of the {source},' if source else ''} and reads "
-            f"{' or '.join(_reads(scorer))}. Models are compared by {' and '.join(task.answers)} alone, before they "
-            f"have probabilities. Pass another score, such as scoring={task.scoring!r}."
+            f"{' or '.join(_reads(scorer))}. Models are compared by {' and '.join(task.answers)} alone. Pass another "
+            f"score, such as scoring={task.scoring!r}."
         )
     return None if name == "accuracy" and task.has_labels else scorer
+
+
+def reads_probabilities(scorer: Scorer | None) -> bool:
+    """Whether a score reads probabilities, and nothing else."""
+    return isinstance(scorer, _BaseScorer) and _reads(scorer) == ("predict_proba",)
 
 
 def reads_labels_alone(scorer: Scorer) -> bool:
@@ -154,6 +160,8 @@ def score_rows(
     equal_weights, weights = np.ptp(part.weights) == 0, part.weights if weights is None else weights
     try:
         by_row = isinstance(scorer, _BaseScorer)  # other scorers may look at the samples themselves
+        if reads_probabilities(scorer):
+            model.calibrate(part.y, part.weights)
         asked = (model, rows) if by_row else (_estimator(model.machine), model.data[rows])
         weighed = not equal_weights and (by_row or "sample_weight" in signature(scorer).parameters)
         score = scorer(*asked, part.y[rows], **({"sample_weight": weights[rows]} if weighed else {}))

@@ -15,13 +15,14 @@ import numpy as np
 
 from slimsvm._record import FloatArray
 from slimsvm._words import plural
-from slimsvm.answers import Classes
+from slimsvm.answers import Classes, Value
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
 from slimsvm.formats.c import words
 from slimsvm.formats.c.header import Header, comment
 from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
 from slimsvm.formats.c.quantisation import fixed_point
+from slimsvm.formats.c.raw_rows import RawRows
 from slimsvm.formats.c.thresholds import for_float32
 from slimsvm.formats.c.units import with_one_unit
 from slimsvm.heads import StagedHead
@@ -50,12 +51,22 @@ def files(
     tables : the type of the tables: "float32" (default), "float64", or for fixed point "int16", "int8" (coefficients
         have 16 bits) or "int8_all" (coefficients have 8 bits).
     max_bytes : the most bytes for the tables. Without `tables`, the widest type up to "float32" that fits is used.
-    X : (n, d), data on which the loss of accuracy is measured, and whose range fixed point must cover; by default
-        generated rows around the vectors.
+    X : (n, d) or raw rows, data on which the loss of accuracy is measured, and whose range fixed point must cover; by
+        default generated rows around the vectors.
     y : (n,), the labels of X, to measure accuracy before and after.
     prefix : the prefix of all names in C; by default derived from the file name.
     """
+    if isinstance(machine.answer, Value) and machine.answer.function is not None:
+        raise UnsupportedExportError(
+            f"The C export returns scores, and this machine predicts their {machine.answer.function}. Export it with "
+            f"Value() as its answer, and apply the function in C."
+        )
+    whole, machine = machine, machine.without_preparation()
+    if whole.preparation is not None and X is not None:
+        X = whole.preparation.apply(X)
     form, rows = _form_of(machine), rows_of(machine, X)
+    if whole.preparation is not None and max_bytes is not None:
+        max_bytes -= table_bytes(whole) - table_bytes(machine)  # what the look-ups leave for the machine
     kind = _chosen(form, tables, max_bytes, rows)
     prefix = words.prefix_of(name) if prefix is None else prefix
     words.check_prefix(prefix)
@@ -73,8 +84,12 @@ def files(
     if kind != "float64":
         loss = measured(machine, rounded(form.machine) if fixed is None else fixed, rows, y, X is None)
     held = tables_of(form, kind) if fixed is None else fixed.tables
+    raw = None
+    if whole.preparation is not None:
+        raw = RawRows(whole.preparation, kind, not isinstance(machine.answer, Value))
+        held = held | raw.tables
     facts = _facts(form, kind, held, loss, rows)
-    text = Header(form, kind, held, fixed, prefix).text(comment(name, machine, _lines(form, facts, loss)), rows)
+    text = Header(form, kind, held, fixed, prefix, raw).text(comment(name, whole, _lines(form, facts, loss)), rows)
     notes = (f"{facts['n_bytes']} bytes of {kind} tables.", *([] if loss is None else [_sentence(loss)]))
     return Files({name: text.encode("ascii")}, notes, facts)
 
@@ -84,6 +99,10 @@ def table_bytes(machine: KernelMachine, tables: TableType = "float32", X: Any = 
 
     Only integer tables of a machine with a projection depend on X: features may need a table of units, or share one.
     """
+    if machine.preparation is not None:
+        X = None if X is None else machine.preparation.apply(X)
+        raw = RawRows(machine.preparation, tables, False).tables.values()
+        return table_bytes(machine.without_preparation(), tables, X) + sum(table.n_bytes for table in raw)
     form = _form_of(machine)
     return _bytes(form, tables, rows_of(machine, X) if is_fixed(_checked(tables)) else np.empty((0, 0)))
 

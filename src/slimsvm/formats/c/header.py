@@ -15,6 +15,7 @@ from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import integers, reals, words
 from slimsvm.formats.c.fixed import Fixed
 from slimsvm.formats.c.loss import class_places, in_float32
+from slimsvm.formats.c.raw_rows import RawRows
 from slimsvm.formats.c.source import Source
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
@@ -75,8 +76,16 @@ int main(void) { return m_self_test() != 0; }
 class Header:
     """Writes the header of one machine."""
 
-    def __init__(self, form: Form, kind: TableType, tables: dict[str, Table], fixed: Fixed | None, prefix: str) -> None:
-        self.form, self.kind, self.tables, self.fixed, self.prefix = form, kind, tables, fixed, prefix
+    def __init__(
+        self,
+        form: Form,
+        kind: TableType,
+        tables: dict[str, Table],
+        fixed: Fixed | None,
+        prefix: str,
+        raw: RawRows | None = None,
+    ) -> None:
+        self.form, self.kind, self.tables, self.fixed, self.prefix, self.raw = form, kind, tables, fixed, prefix, raw
         self.machine = form.machine
         self.source = Source(form, kind, tables, fixed)
 
@@ -84,14 +93,15 @@ class Header:
         """The text of the file; the self-test uses some of `rows`."""
         parts = [
             comment,
-            "#ifndef M_H\n#define M_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
+            f"#ifndef M_H\n#define M_H\n\n#include <stddef.h>\n#include <stdint.h>\n{self._math()}",
             self._flash(),
             (reals if self.fixed is None else integers).TYPES.strip("\n") + "\n",
             "".join(f"#define M_{name} {value}\n" for name, value in self.source.constants().items()),
-            "\n".join(words.table(table, self.kind) for table in self.tables.values()),
+            "\n".join(words.table(table) for table in self.tables.values()),
             self.source.functions(),
             *self._labels(),
             *self._conversions(),
+            *([] if self.raw is None else [self.raw.text()]),
             self._self_test(rows),
             "#endif\n",
         ]
@@ -100,6 +110,9 @@ class Header:
         text = re.sub(r"`([^`]*)`", lambda found: words.number(float(found[1]), self.kind), text)
         text = re.sub(r"\bm_(?=\w)", f"{self.prefix}_", text)
         return re.sub(r"\bM_(?=\w)", f"{self.prefix.upper()}_", text)
+
+    def _math(self) -> str:
+        return "#include <math.h>\n" if self.raw is not None and self.raw.needs_math else ""
 
     def _flash(self) -> str:
         used = sorted({table.dtype.name for table in self.tables.values()})
@@ -173,7 +186,7 @@ class Header:
     def _allowed(self, inputs: FloatArray) -> float:
         """The tolerance of scores: 1e-9 or 1e-5 times Σ|coef| times the largest input of the head."""
         mapped = inputs if self.form.input_map is None else self.form.input_map.apply(self.form.read(inputs))
-        K = np.abs(self.machine._evaluator._inputs(mapped)).max(initial=1.0)
+        K = np.abs(self.machine._plain._inputs(mapped)).max(initial=1.0)
         size = np.abs(self.machine.head.coef).sum() * K + np.abs(self.machine.head.intercept).sum()
         return float(f"{max(size, 1e-30) * (1e-5 if self.kind == 'float32' else 1e-9):.2g}")
 

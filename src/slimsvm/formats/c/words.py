@@ -50,9 +50,10 @@ def plain(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """A string literal. Bytes that are not plain ASCII or have a meaning in C are written as octal numbers."""
-    safe = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace"))
-    return '"' + "".join(safe) + '"'
+    """A string literal. Bytes that have a meaning in C or in the templates of this package are octal numbers."""
+    data = text.encode("utf-8", "replace")
+    safe = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?$`' else f"\\{b:03o}" for b in data)
+    return '"' + re.sub("(?<=[mM])_", r"\\137", safe) + '"'
 
 
 def number(value: Any, tables: str) -> str:
@@ -76,12 +77,12 @@ def integer(value: int) -> str:
     return f"{value}LL"
 
 
-def table(table: Table, tables: str) -> str:
+def table(table: Table) -> str:
     """The definition of a table, and the macro that reads it."""
     values: NDArray[Any] = table.values.ravel()
     real = table.dtype.kind == "f"
     kind = C_TYPES[table.dtype.name]
-    rows = listing(number(v, tables) if real else integer(int(v)) for v in values)
+    rows = listing(number(v, table.dtype.name) if real else integer(int(v)) for v in values)
     read = f"M_READ_{table.dtype.name.upper()}(m_{table.name}_table + (i))"
     cast = f"((size_t){read})" if table.dtype.kind == "u" else read
     return (

@@ -16,7 +16,7 @@ from slimsvm._record import is_sparse
 from slimsvm.answers import Classes, Value
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
-from slimsvm.formats.onnx import outcomes, values
+from slimsvm.formats.onnx import outcomes, raw_rows, values
 from slimsvm.formats.onnx.graph import OPSET, Graph, Proto, make_model, require_onnx, type_of
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
@@ -25,15 +25,18 @@ DType = Literal["float32", "float64"]
 MOST_BYTES = 2**31 - 2**20  # most bytes of a protocol buffer file, with some room
 
 
-def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Files:
-    """The .onnx file of a machine. Its input is `X` (n, d) in `dtype`. Its outputs are, in this order:
+def files(machine: KernelMachine, name: str, *, dtype: DType = "float32", inputs: raw_rows.Inputs = "columns") -> Files:
+    """The .onnx file of a machine. Its input is `X` (n, d) in `dtype`.
+
+    A machine with a preparation has one input (n, 1) per column that it reads, numbers in `dtype` or strings, or with
+    `inputs="matrix"` one matrix `X` if all columns are numbers. Its outputs are, in this order:
 
     - for a classifier, `label` (n,), `scores` (the result of `decision_function`) and, with a calibration,
       `probabilities` (n, k);
     - for a one-class machine, `label` (n,), +1 or −1, and `scores` (n,);
     - for a regression, `value`, (n,) or (n, s).
     """
-    graph, strategy = make_graph(machine, dtype)
+    graph, strategy = make_graph(machine, dtype, inputs)
     onnx = require_onnx()
     metadata = {"digest": machine.digest(), "machine": repr(machine)}
     if machine.feature_names is not None:
@@ -52,24 +55,33 @@ def files(machine: KernelMachine, name: str, *, dtype: DType = "float32") -> Fil
     return Files({name: content}, _notes(strategy), facts)
 
 
-def make_graph(machine: KernelMachine, dtype: DType = "float32") -> tuple[Proto, values.Strategy]:
+def make_graph(
+    machine: KernelMachine, dtype: DType = "float32", inputs: raw_rows.Inputs = "columns"
+) -> tuple[Proto, values.Strategy]:
     """The graph of a machine, and the strategy by which it computes the scores."""
+    if inputs not in get_args(raw_rows.Inputs):
+        raise ValueError(f"inputs of an ONNX export must be 'columns' or 'matrix'. Got {inputs!r}.")
     if dtype not in get_args(DType):
         raise ValueError(f"dtype of an ONNX export must be 'float32' or 'float64'. Got {dtype!r}.")
+    preparation, machine = machine.preparation, machine.without_preparation()
     _check_size(machine, np.dtype(dtype))
     helper = require_onnx().helper
     narrow, used = machine.narrowed()
     strategy = values.Strategy(narrow, np.dtype(dtype))
     _check_size(machine, strategy.arithmetic)
     graph = Graph(strategy.arithmetic)
-    inputs = [helper.make_tensor_value_info("X", type_of(dtype), ["n", machine.n_features])]
-    X = "X" if used is None else graph.add("Gather", "X", used.astype(np.int64), axis=1)
-    X = graph.cast(X) if strategy.arithmetic != strategy.dtype else X
+    given = [helper.make_tensor_value_info("X", type_of(dtype), ["n", machine.n_features])]
+    X = "X"
+    if preparation is not None:
+        given = raw_rows.make_inputs(preparation, dtype, inputs)
+        X = raw_rows.prepared(graph, preparation, inputs)
+    X = X if used is None else graph.add("Gather", X, used.astype(np.int64), axis=1)
+    X = graph.cast(X) if strategy.arithmetic != strategy.dtype and preparation is None else X
     outputs = [
         helper.make_tensor_value_info(name, *_described(name, machine, strategy))
         for name in _give_outcomes(graph, machine, values.scores(graph, strategy, X), strategy.dtype)
     ]
-    return graph.finish("slimsvm", inputs, outputs), strategy
+    return graph.finish("slimsvm", given, outputs), strategy
 
 
 def label_table(labels: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slimsvm.exceptions import UnsupportedExportError
 
 OPSET = 13
+ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 2  # for categories of text
 IR_VERSION = 7  # the version of OPSET, so that older runtimes can read the file
 
 Proto = Any  # a message of the onnx package, which is imported only when needed
@@ -74,6 +75,13 @@ class Graph:
         )
         self._tables["labels", (), b""] = table
         self._append("Gather", ("labels", index), [output], axis=0)
+
+    def constant(self, values: NDArray[Any]) -> str:
+        """A table that may hold NaN, in the type of the graph."""
+        finite = np.nan_to_num(values)
+        if np.isfinite(values).all():
+            return self._table(finite)
+        return self.add("Where", np.isfinite(values), finite, self.add("Div", 0.0, 0.0))
 
     def cast(self, operand: Operand, dtype: np.dtype[Any] | type | None = None) -> str:
         """The operand in another type, by default the type of the graph."""
@@ -149,7 +157,8 @@ class Graph:
     def _append(self, operator: str, operands: tuple[Operand, ...], outputs: list[str], **attributes: Any) -> None:
         inputs = [o if isinstance(o, str) else self._table(o) for o in operands]
         name = self._name(f"{operator}_node")
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, outputs, name=name, **attributes))
+        domain = {"domain": ML_DOMAIN} if operator == "LabelEncoder" else {}
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, outputs, name=name, **domain, **attributes))
 
     def _table(self, values: float | NDArray[Any]) -> str:
         array = np.asarray(values)
@@ -187,7 +196,9 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 def make_model(graph: Proto, metadata: dict[str, str]) -> Proto:
     """The model of a graph, without time stamps or versions, so that equal machines give equal bytes."""
     onnx = require_onnx()
-    opset = onnx.helper.make_opsetid("", OPSET)
-    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="slimsvm")
+    opsets = [onnx.helper.make_opsetid("", OPSET)]
+    if any(node.domain == ML_DOMAIN for node in graph.node):
+        opsets.append(onnx.helper.make_opsetid(ML_DOMAIN, ML_OPSET))
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="slimsvm")
     onnx.helper.set_model_props(model, dict(sorted(metadata.items())))
     return model

@@ -12,8 +12,9 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm.answers import Classes
+from slimsvm.answers import Classes, Value
 from slimsvm.calibration import LEAST_PAIR_PROBABILITY, Calibration, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
+from slimsvm.formats.onnx import raw_rows
 from slimsvm.formats.onnx.graph import Graph
 from slimsvm.heads import class_pairs, pair_signs
 from slimsvm.machine import KernelMachine
@@ -23,6 +24,8 @@ def decision(graph: Graph, machine: KernelMachine, scores: str) -> str:
     """The result of `decision_function`, (n,) or (n, c)."""
     answer = machine.answer
     if not isinstance(answer, Classes):
+        if isinstance(answer, Value) and answer.function is not None:
+            scores = raw_rows.apply_function(graph, answer.function, scores)
         return graph.column(scores, 0) if getattr(answer, "flat", True) else scores
     if answer.n_classes == 2:
         column = graph.column(scores, 0)
