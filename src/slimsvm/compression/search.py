@@ -417,9 +417,9 @@ class Search:
         return search, size, choice
 
     def _beside(self, rungs: list[Rung], size: SizeChoice) -> int | None:
-        """The rung with as many vectors as a size, if there is one below the parent's."""
-        sizes, m = [m for _, m in rungs], size.n_vectors
-        return sizes.index(m) if m in sizes and m < self.problem.n_vectors else None
+        """The highest rung with at most as many vectors as a size, if there is one below the parent's."""
+        below = [number for number, (_, m) in enumerate(rungs) if m <= min(size.n_vectors, self.problem.n_vectors - 1)]
+        return below[-1] if below else None
 
     def _needs(self, size: SizeChoice) -> str:
         """The size of a candidate, in words."""

@@ -12,7 +12,7 @@ from slimsvm.compression.problem import Problem
 
 SHARE = 0.4  # of the training: a search judges about five machines
 FREE = 1e9  # half a second, or less: of a machine of a fold
-VALIDATED = 4e9  # of a machine that validation data judge: there are no folds, so there are fewer of them
+VALIDATED = 1e10  # of a machine that validation data judge: there are no folds, so there are fewer of them
 ALONE = 1e10  # of a machine whose size is given: it is the only one
 PER_VALUE = 50  # multiplications that a kernel value takes besides those of its dot product
 SPARSE = 9  # how many times longer training takes on sparse data

@@ -19,7 +19,6 @@ from slimsvm.compression.candidates.sparse_margin import (
     CLUSTERED,
     FEW,
     ITERATIONS,
-    PER_BATCH,
     PER_SAMPLE,
     TOLERANCE,
     SparseMargin,
@@ -50,6 +49,7 @@ from slimsvm.optim.margin_problem import Loss
 
 EXPENSIVE = 5e7  # N m (q m + p) of an exact step, above which mini-batches lead to better maps in the same time
 STEPS = (1000, 4000)  # of mini-batches, at least and at most
+PER_BATCH = 0.1  # of the products of a mini-batch, which the compiled core makes several times faster than others
 STRONGER = 3.0  # times the default penalty of the trainers, because maps of few samples overfit
 ZOOMS = (1.0, 0.5, 1.0, 0.5)  # of the start map, one for each start if they are cheap: few vectors may need width
 MODERATE = 64  # features up to which a projection keeps a third of them by default
