@@ -92,12 +92,12 @@ def test_what_does_not_go_together_is_refused(files: Path, command: Any, options
     assert ended.code == code
 
 
-@pytest.mark.parametrize("odd", ["text", ""])
+@pytest.mark.parametrize(("even", "odd"), [("other", "text"), ("0.5", "")])
 def test_a_large_file_with_text_or_missing_values_is_held_in_memory(
-    files: Path, command: Any, monkeypatch: pytest.MonkeyPatch, odd: str
+    files: Path, command: Any, monkeypatch: pytest.MonkeyPatch, even: str, odd: str
 ) -> None:
     monkeypatch.setattr(streamed, "LARGE", 1000)
-    lines = [f"{a},{b},{odd if i % 2 else b},{y}" for i, ((a, b), y) in enumerate(zip(X[:200], Y, strict=False))]
+    lines = [f"{a},{b},{odd if i % 2 else even},{y}" for i, ((a, b), y) in enumerate(zip(X[:200], Y, strict=False))]
     (files / "odd.csv").write_text("\n".join(["a,b,c,label", *lines]))
     ended = command("train", "odd.csv", "m.slim", "--n-vectors", "5", "-O", "max_iter=5")
     assert ended.code == 0, ended.err
