@@ -65,6 +65,7 @@ safety: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m "" tests/test_storage_hostile.py tests/cli/test_hostile_data.py tests/test_hostile_models.py
 	$(BIN)/python tools/kills.py
 	$(BIN)/python tools/parity.py
+	$(BIN)/python tools/parity.py --learned
 
 COMMA := ,
 # $(call sanitized,FOLDER,SANITIZERS): the core built with sanitizers, into build/FOLDER, with names for their reports.
@@ -76,7 +77,7 @@ define sanitized
 endef
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer, on every instruction set of this processor, through the
-# tests that evaluate machines and read text.
+# tests that evaluate machines, solve margin problems and read text.
 ASAN = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize
 sanitize: $(VENV)/installed-test
@@ -89,7 +90,7 @@ sanitize: $(VENV)/installed-test
 	  echo "Instruction set $$set:"; \
 	  SLIMSVM_INSTRUCTION_SET=$$set $(ASAN) $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py \
 	    tests/test_extremes.py tests/test_mirror_head.py tests/test_early_exit_core.py \
-	    tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py \
+	    tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py tests/optim/test_margin_compiled.py \
 	    tests/cli/test_svmlight.py tests/contracts || exit 1; \
 	done
 

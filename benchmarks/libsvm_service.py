@@ -27,7 +27,7 @@ from sklearn.datasets import dump_svmlight_file, make_moons
 import slimsvm
 from lib.problems import has_data, load
 from lib.report import Target, duration, introduce, report_targets
-from slimsvm.cli.readers import Wanted, open_data
+from slimsvm.data.files import Wanted, open_data
 from slimsvm.methods import ReducedSet, SparseMargin
 from slimsvm.methods.settings import MethodSettings
 

@@ -22,6 +22,7 @@ LAYERS = [
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}
     | {"storage", "html_summary"},
+    {"data"},
     {"importers"},
     {"estimator"},
     {"methods"},

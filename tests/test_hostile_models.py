@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import slimsvm
 from oracles.scripts import run_script
 from oracles.slim_file import closed, opened, with_header
-from slimsvm import heads, storage
+from slimsvm import evaluation, heads, storage
 from slimsvm.answers import Classes, Value
 from slimsvm.calibration import Isotonic, Softmax
 from slimsvm.exceptions import FormatError
@@ -155,6 +155,16 @@ def test_many_classes_take_no_memory_of_their_cube(path: str, k: int, tmp_path: 
     assert outcomes(path, files, 300, tmp_path) == {f.name: "served" for f in files}
 
 
+def test_many_blocks_of_few_points_are_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core pads every block, so NumPy evaluates a machine whose padding would take most of the memory."""
+    machine, X = one_vs_one(40), np.random.default_rng(0).normal(size=(5, 2))
+    expected = machine.scores(X)
+    monkeypatch.setattr(evaluation, "PADDED", 1000)
+    spared = one_vs_one(40)
+    np.testing.assert_allclose(spared.scores(X), expected, rtol=1e-12, atol=1e-12)
+    assert set(spared._evaluator._plans.values()) <= {evaluation.NO_PLAN}
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", ["csr", "dense"])
 def test_wide_points_give_the_answers_of_their_used_columns(kernel: str, form: str) -> None:
@@ -234,3 +244,18 @@ def test_extreme_widths_end_in_a_model(gamma: Any, scale: float) -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = slimsvm.SparseLargeMarginClassifier(n_vectors=4, gamma=gamma).fit(X * scale, X[:, 0] > 0)
     assert np.isfinite(model.decision_function(X * scale)).all()
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+@pytest.mark.parametrize(("gamma", "scale"), [("scale", 1e300), ("median", 1e160)])
+def test_data_too_large_for_a_width_are_refused(gamma: str, scale: float, sparse_rows: bool) -> None:
+    X = scale * np.random.default_rng(0).normal(size=(40, 2))
+    model = slimsvm.SparseLargeMarginClassifier(n_vectors=4, gamma=gamma)
+    with pytest.raises(ValueError, match=rf"gamma='{gamma}' needs squares of the data, and values as large as .*"):
+        model.fit(sparse.csr_array(X) if sparse_rows else X, X[:, 0] > 0)
+
+
+def test_a_search_for_widths_from_data_too_large_ends() -> None:
+    X = 1e300 * np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match=r"Scale the features first, for example with MaxAbsScaler\."):
+        slimsvm.MultiKernelGrowingSVC().fit(X, X[:, 0] > 0)

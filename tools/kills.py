@@ -1,7 +1,7 @@
 """Kill processes at random moments of writing and of a long run, and check that nothing is lost or incomplete.
 
-    python tools/kills.py                 # 200 kills: half while files are written, half in runs that resume
-    python tools/kills.py --count 500 --seed 5
+    python tools/kills.py                 # 200 kills: of writing, of runs that resume, and of trainings that resume
+    python tools/kills.py --count 500 --seed 5 --only training
 
 Writing: a process saves one of two models to the same path, over and over. After each SIGKILL the file must be one of
 the two, byte for byte, and nothing incomplete may be in the folder. Linux cannot replace a file by a nameless one in
@@ -9,6 +9,8 @@ one step, so a complete file can be left under a second name; it is counted, and
 Runs: a process runs `frontier` with a folder for finished parts and is killed; the next one goes on in the same folder.
 Every stored part must be readable, a part that was there must stay, and the result at the end must be that of a run
 that was never killed.
+Trainings: a process runs `slimsvm train` with a checkpoint on a file that it reads in blocks, and is killed; the next
+one goes on. The model at the end must have the bytes of a training that was never killed.
 """
 
 from __future__ import annotations
@@ -38,8 +40,11 @@ sys.path.append(str(ROOT / "tests"))
 import slimsvm
 from oracles.random_machines import random_machine
 from slimsvm import storage
+from slimsvm.cli.app import run
+from slimsvm.methods.large_margin import checkpoint
 
 FOLDER = ROOT / "build" / "kills"
+PARTS = ("writing", "runs", "training")
 TIMES = ("us_alone", "us_batch", "seconds")  # columns of a frontier that differ between any two runs
 RUN: dict[str, Any] = {
     "cv": 2,
@@ -126,6 +131,41 @@ def kill_runs(count: int, rng: np.random.Generator) -> tuple[list[str], int]:
     return wrong, n_ends
 
 
+def kill_trainings(count: int, rng: np.random.Generator) -> tuple[list[str], int]:
+    """What was wrong after `count` kills of `slimsvm train`, and how many trainings came to their end."""
+    X = rng.standard_normal((60_000, 10), dtype=np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(len(X)) > 0
+    wrong: list[str] = []
+    n_kills = n_ends = 0
+    with tempfile.TemporaryDirectory(dir=FOLDER) as name:
+        folder = Path(name)
+        np.save(folder / "rows.npy", np.column_stack([X, y]).astype(np.float32))
+        command = ["train", str(folder / "rows.npy"), "--target", "-1", "--n-vectors", "60", "-O", "n_passes=30", "-q"]
+
+        def training(model: str, *more: str) -> None:
+            checkpoint.SECONDS = 0.2
+            try:
+                run([*command, str(folder / model), *more])
+            except SystemExit as end:
+                if end.code:
+                    raise RuntimeError("slimsvm train failed") from end
+
+        start = time.monotonic()
+        assert not killed(lambda: training("whole.slim", "--stream"), 1e6)
+        whole = time.monotonic() - start
+        saved = ["--checkpoint", str(folder / "run.checkpoint")]
+        while n_kills < count:
+            while n_kills < count and killed(lambda: training("m.slim", *saved), float(rng.uniform(0, whole))):
+                n_kills += 1
+            killed(lambda: training("m.slim", *saved), 1e6)
+            n_ends += 1
+            if (folder / "m.slim").read_bytes() != (folder / "whole.slim").read_bytes():
+                wrong.append(f"after kill {n_kills} of trainings: the model is not that of an unbroken training")
+            if (folder / "run.checkpoint").exists():
+                wrong.append(f"after kill {n_kills} of trainings: a checkpoint is left after the end")
+    return wrong, n_ends
+
+
 def checked_parts(folder: Path, before: dict[str, bytes], when: str, wrong: list[str]) -> dict[str, bytes]:
     """The stored parts by name, after checks that all are readable and those from before are unchanged."""
     parts = {path.name: path.read_bytes() for path in folder.rglob("*.pkl")}
@@ -150,22 +190,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="kills (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     FOLDER.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(options.seed)
-    half = options.count // 2
-    wrong, n_left = kill_writes(half, rng)
-    print(
-        f"{half} kills of writing: {len(wrong)} files lost or incomplete, {n_left} complete under a second name "
-        "until the next write",
-        flush=True,
-    )
-    more, n_ends = kill_runs(options.count - half, rng)
-    print(f"{options.count - half} kills of {n_ends} runs that resume: {len(more)} parts or results lost or different")
-    for text in wrong + more:
+    part = options.count // len(options.only)
+    wrong: list[str] = []
+    if "writing" in options.only:
+        found, n_left = kill_writes(part, rng)
+        wrong += found
+        print(
+            f"{part} kills of writing: {len(found)} files lost or incomplete, {n_left} complete under a second name "
+            "until the next write",
+            flush=True,
+        )
+    if "runs" in options.only:
+        found, n_ends = kill_runs(part, rng)
+        wrong += found
+        print(f"{part} kills of {n_ends} runs that resume: {len(found)} parts or results lost or different", flush=True)
+    if "training" in options.only:
+        found, n_ends = kill_trainings(part, rng)
+        wrong += found
+        print(f"{part} kills of {n_ends} trainings that resume: {len(found)} models different")
+    for text in wrong:
         print(f"  {text}")
-    raise SystemExit(bool(wrong + more))
+    raise SystemExit(bool(wrong))
 
 
 if __name__ == "__main__":

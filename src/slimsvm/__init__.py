@@ -71,7 +71,7 @@ _HOMES = {
     "show_versions": "_versions",
     "to_sklearn": "formats.scikit_learn",
 }
-_SUBMODULES = ("converters", "estimator", "exceptions", "methods", "plots", "tradeoff")
+_SUBMODULES = ("converters", "data", "estimator", "exceptions", "methods", "plots", "tradeoff")
 # Names that were once here, with their present home.
 _MOVED = {
     "DecisionDisplay": "plots",

@@ -36,8 +36,8 @@ class Cost:
     n_bytes: int
 
     def figures(self) -> dict[str, Any]:
-        """The dimensions, multiply-adds and bytes by name, as in a report."""
-        return {name: getattr(self, name) for name in ("n_dimensions", "multiply_adds", "n_bytes")}
+        """The dimensions, multiply-adds, bytes and features by name, as in a report."""
+        return {name: getattr(self, name) for name in ("n_dimensions", "multiply_adds", "n_bytes", "n_features")}
 
     def __str__(self) -> str:
         vectors, dimensions = plural(self.n_vectors, "vector", ","), plural(self.n_dimensions, "dimension", ",")

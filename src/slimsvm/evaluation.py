@@ -34,8 +34,12 @@ FLOAT32_TOLERANCE = 0.01  # … and the bound on rounding errors is below this s
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)  # in native byte order
 FLOAT32_RANGE = 1e-30, 1e30  # what coefficients, coordinates and kernel values must lie in for float32
 WIDE, WIDE_SHARE = 2**21, 8  # points of more columns, and of so many times their values, go by their used columns
+LANES, PADDED = (
+    8,
+    2**23,
+)  # the core fills blocks up to whole vectors of float64; so many coefficients at most are filled
 PROBES = 256  # points on which a typical score is measured
-NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate
+NO_PLAN = object()  # in place of a plan where only the NumPy path is accurate, or takes little memory
 
 
 class Evaluator:
@@ -159,6 +163,8 @@ class Evaluator:
             and self.n_sums * points.shape[1] <= stored_values(points)
         ):
             points, gammas, coef = self._weights, None, None
+        if coef is not None and _padded_size(self.head) > max(PADDED, 2 * coef.size):
+            return None
         start = self.head.intercept if self._is_whole else None
         return _core.plan(
             self.kernel,
@@ -285,6 +291,11 @@ class Evaluator:
             if not len(waiting):
                 break
         return result
+
+
+def _padded_size(head: Head) -> int:
+    """How many coefficients the core stores: many times those of the head if it has many blocks of few points."""
+    return int(sum(-(-size // LANES) * LANES for size in head.blocks) * head.coef.shape[1])
 
 
 def _slices(head: Head) -> list[slice]:

@@ -5,6 +5,10 @@ class FormatError(ValueError):
     """A model file is damaged or not supported; the message says where and why."""
 
 
+class DataError(ValueError):
+    """Data are missing, unreadable, damaged, or do not fit; the message says where, why and what to do."""
+
+
 class UnsupportedModelError(TypeError):
     """A model cannot be imported exactly; the message says why and what to do."""
 

@@ -45,7 +45,7 @@ Labels = NDArray[Any]
 LAST_CODE_POINT = 0x10FFFF
 LONGEST_LABEL = 2**20  # characters
 LIBSVM_STARTS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv")
-CLOCK = ("latency_us", "seconds")  # measured times: they differ between runs and are not saved
+CLOCK = ("latency_us", "seconds", "speedup")  # measured times: they differ between runs and are not saved
 
 
 def _fields(cls: type[Any]) -> dict[str, tuple[Any, bool]]:

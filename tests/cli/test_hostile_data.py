@@ -26,7 +26,7 @@ from oracles.scripts import run_script
 from slimsvm import storage
 from slimsvm._files import write_whole
 from slimsvm.answers import Classes
-from slimsvm.cli.readers import Wanted, gather, open_data
+from slimsvm.data.files import Wanted, gather, open_data
 from slimsvm.exceptions import FormatError
 from slimsvm.heads import LinearHead
 from slimsvm.kernels import Rbf

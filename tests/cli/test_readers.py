@@ -14,9 +14,9 @@ import pytest
 from cli_files import svmlight, table
 from scipy import sparse
 
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers import Wanted, gather, open_data, stream, tables
-from slimsvm.cli.readers import base as readers_base
+from slimsvm.data.files import Wanted, gather, open_data, stream, tables
+from slimsvm.data.files import base as readers_base
+from slimsvm.exceptions import DataError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(57, 5)) * 10.0 ** RNG.integers(-30, 30, size=(57, 5))
@@ -107,7 +107,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert y.tolist() == frame["label"].tolist()
     frame["b"] = "text"
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(DataFailure, match=r"column 'b' must hold numbers"):
+    with pytest.raises(DataError, match=r"column 'b' must hold numbers"):
         read(tmp_path / "rows.parquet")
 
 
@@ -118,7 +118,7 @@ def test_compressed_text(tmp_path: Path, compress: Any) -> None:
     (tmp_path / "rows.csv.z").write_bytes(compress(content))
     assert np.array_equal(read(tmp_path / "rows.csv.z")[0], X)
     (tmp_path / "cut.csv.z").write_bytes(compress(content)[:-20])
-    with pytest.raises(DataFailure, match=r"is damaged: it cannot be decompressed"):
+    with pytest.raises(DataError, match=r"is damaged: it cannot be decompressed"):
         read(tmp_path / "cut.csv.z")
 
 
@@ -177,7 +177,7 @@ BAD_TABLES = {
 def test_bad_tables(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(text)
-    with pytest.raises(DataFailure, match=BAD_TABLES[text]):
+    with pytest.raises(DataError, match=BAD_TABLES[text]):
         read(path, Wanted())
 
 
@@ -186,7 +186,7 @@ BAD_SVMLIGHT = {
     "1 1:2\n1 2:x\n": r"line 2: '2:x' is not index:value\.",
     "1 1:2\n1:2 2:3\n": r"line 2: the line starts with '1:2', without a target before the features",
     "yes 1:2\n": r"line 1: the target 'yes' is not a number",
-    "1 0:2\n": r"line 1: indices start at 1 in svmlight text\. Add --zero-based",
+    "1 0:2\n": r"line 1: indices start at 1 in svmlight text\. Add the argument zero_based=True",
     "1 2:2 2:3\n": r"line 1: indices must increase within a line\. Got 2 after 2\.",
     "1 1:1 4:3\n": r"line 1: it has feature 4; the model takes 3 features\.",
     "1 1:nan\n": r"row 1: feature number 1 is missing or not finite",
@@ -198,7 +198,7 @@ BAD_SVMLIGHT = {
 def test_bad_svmlight(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.svm"
     path.write_text(text)
-    with pytest.raises(DataFailure, match=BAD_SVMLIGHT[text]):
+    with pytest.raises(DataError, match=BAD_SVMLIGHT[text]):
         read(path, Wanted(n_features=3))
 
 
@@ -211,13 +211,13 @@ def test_bad_arrays(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", X)
     cut = (tmp_path / "rows.npy").read_bytes()[:-1]
     (tmp_path / "cut.npy").write_bytes(cut)
-    with pytest.raises(DataFailure, match=r"it ends before its last row"):
+    with pytest.raises(DataError, match=r"it ends before its last row"):
         read(tmp_path / "cut.npy", Wanted())
     np.save(tmp_path / "objects.npy", np.array([[object()]]), allow_pickle=True)
-    with pytest.raises(DataFailure, match=r"must be an array of numbers"):
+    with pytest.raises(DataError, match=r"must be an array of numbers"):
         read(tmp_path / "objects.npy", Wanted())
     np.savez(tmp_path / "rows.npz", A=X)
-    with pytest.raises(DataFailure, match=r"has no array 'X'\. It has 'A'\. Name one with --array\."):
+    with pytest.raises(DataError, match=r"has no array 'X'\. It has 'A'\. Name one with the argument array\."):
         read(tmp_path / "rows.npz", Wanted())
 
 

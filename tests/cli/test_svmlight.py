@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from slimsvm import _core
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers import Wanted, open_data
-from slimsvm.cli.readers.svmlight import WIDEST, read_by_numpy
+from slimsvm.data.files import Wanted, open_data
+from slimsvm.data.files.svmlight import WIDEST, read_by_numpy
+from slimsvm.exceptions import DataError
 
 READERS = {"numpy": read_by_numpy} | ({"core": _core.read_svmlight} if _core.available else {})
 NUMBERS = ["1", "-1", "+3", "0", "-0", "0.5", ".5", "5.", "1e5", "1E-5", "-2.5e+03", "nan", "-NaN", "inf", "+Infinity"]
@@ -51,7 +51,7 @@ def outcome(path: Path, wanted: Wanted) -> Any:
     """Rows and targets of a file, or the sentence about what is wrong with it."""
     try:
         blocks = list(open_data(str(path), wanted, "svmlight").blocks())
-    except DataFailure as failure:
+    except DataError as failure:
         return str(failure)
     rows = [block.X if isinstance(block.X, np.ndarray) else block.X.tocoo() for block in blocks]
     parts = [[X] if isinstance(X, np.ndarray) else [X.row, X.col, X.data] for X in rows]

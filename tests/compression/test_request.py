@@ -119,6 +119,7 @@ def test_an_unknown_keyword_is_python_s_own_error() -> None:
 def test_a_name_stands_for_default_settings() -> None:
     assert method_settings("auto", "compress") is None
     expected = [SparseMargin(), ReducedSet(refit=True), Selection(), Growing(), ReducedSet(), MirrorPoints()]
+    expected += [SparseMargin(metric="diagonal"), SparseMargin(metric="projection")]
     assert [method_settings(one.name, "compress") for one in expected] == expected
     assert set(BY_NAME) == {one.name for one in expected}
     with pytest.raises(FrozenInstanceError):
@@ -231,7 +232,7 @@ def test_time_that_runs_out_leaves_a_machine_within_the_budget(method: Any, budg
         warnings.simplefilter("error")
         at_leisure, unlimited = (compress(PARENT, X, Y, max_time=limit, **told) for limit in (3600.0, None))
     assert at_leisure.machine_ == unlimited.machine_
-    assert len(at_leisure.report_.tried) > len(small.report_.tried)
+    assert len(at_leisure.report_.tried) >= len(small.report_.tried)
     assert at_leisure.n_vectors_ <= small.n_vectors_
 
 

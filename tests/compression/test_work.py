@@ -30,7 +30,8 @@ def problem_of(n: int, d: int = 4, **options: Any) -> Problem:
     return Problem.of(SVC(**options).fit(X, y), X, y)
 
 
-def test_a_quick_parent_of_many_samples_is_compressed_quickly() -> None:
+def test_a_quick_parent_of_many_samples_is_compressed_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "VALIDATED", 0.0)
     X, y = make_classification(8000, 4, n_informative=4, n_redundant=0, class_sep=2.0, random_state=0)
     svc = SVC(gamma=0.5).fit(X[:6000], y[:6000])
     small = slimsvm.compress(svc, X[:6000], y[:6000], max_loss=0.01, validation=(X[6000:], y[6000:]), random_state=0)
@@ -45,9 +46,9 @@ def test_a_quick_parent_of_many_samples_is_compressed_quickly() -> None:
 
 def test_what_is_allowed_grows_with_the_training() -> None:
     few, many = problem_of(400), problem_of(6000)
-    assert work.free(few, searched=True) == work.FREE
-    assert work.free(many, searched=True) == 0.0
-    assert work.free(many, searched=False) == work.ALONE
+    assert work.free(searched=True, by_folds=True) == work.FREE
+    assert work.free(searched=True, by_folds=False) == work.VALIDATED > work.FREE
+    assert work.free(searched=False, by_folds=False) == work.ALONE
     assert work.training(many) == 6000 * many.n_vectors * (4 + 100)
     assert work.training(Problem.of(SVC().fit([[0.0], [1.0]], [0, 1]))) == 0.0
     assert CandidateCache(many, REQUEST, free=0.0).allowed == work.SHARE * work.training(many)
@@ -112,7 +113,8 @@ class _Judge:
 @pytest.mark.parametrize(("error", "confirmed"), [(0.001, False), (0.01, True)])
 def test_a_size_is_confirmed_where_it_may_be_luck(error: float, confirmed: bool) -> None:
     judge, sizes = _Judge(error), size_ladder(64)
-    found = SizeSearch(judge, "reduced_set", Promise(max_loss=0.005), sizes, 64, Deadline()).run(sizes.index(4))  # type: ignore[arg-type]
+    rungs, promise = [("reduced_set", m) for m in sizes], Promise(max_loss=0.005)
+    found = SizeSearch(judge, promise, rungs, 64, Deadline()).run(sizes.index(4))  # type: ignore[arg-type]
     assert (found.n_vectors, found.kept) == (8, True)
     assert (11 in judge.asked) == confirmed
     assert {6, 8} <= set(judge.asked)

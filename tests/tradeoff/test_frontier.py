@@ -61,7 +61,8 @@ def row(found: Frontier, method: str, size: int = 0) -> Any:
 
 
 def test_the_table_has_every_method_and_size(full: Frontier) -> None:
-    methods = ["sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "nystroem", "subsampled"]
+    methods = ["sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set"]
+    methods += ["sparse_margin+diagonal", "sparse_margin+projection", "nystroem", "subsampled"]
     expected = [("parent", 0), ("exact", 0), *((m, s) for m in methods for s in (3, 8))]
     expected += [("boosted trees", n) for n in (25, 75, 500)]
     assert full.records[["method", "size"]].tolist() == expected
@@ -133,6 +134,23 @@ def test_trees_are_as_good_as_a_user_would_make_them() -> None:
     assert len(scores) == 3
     assert max(scores) > np.mean(alone) - 0.02
     assert min(scores) > max(without.records[without.records["method"] == "boosted trees"]["score"])
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_trees_have_weights_only_if_they_differ(monkeypatch: pytest.MonkeyPatch, class_weight: Any) -> None:
+    """Equal weights give the same trees, but scikit-learn needs several times as long with them."""
+    X, y = make_classification(120, 6, weights=[0.7], random_state=0)
+    fit, seen = HistGradientBoostingClassifier.fit, []
+
+    def watched(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        seen.append(sample_weight)
+        return fit(self, X, y, sample_weight=sample_weight)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", watched)
+    model = SVC(class_weight=class_weight).fit(X, y)
+    frontier(model, X, y, cv=2, methods=[], baselines=["boosted trees"], random_state=0)
+    assert seen
+    assert all((weights is None) == (class_weight is None) for weights in seen)
 
 
 def test_a_search_passes_its_score_on(moons: Any) -> None:

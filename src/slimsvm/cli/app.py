@@ -9,9 +9,10 @@ from importlib import import_module
 
 import click
 
+from slimsvm._words import reason
 from slimsvm.cli import output
-from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, Failure, ModelFailure, OutputFailure, reason, sentence
-from slimsvm.exceptions import FormatError, UnsupportedExportError, UnsupportedModelError
+from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, DataFailure, Failure, ModelFailure, OutputFailure, sentence
+from slimsvm.exceptions import DataError, FormatError, UnsupportedExportError, UnsupportedModelError
 
 COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "export", "inspect")
 WRITERS = ("train", "compress")  # they write a model, and after Ctrl-C the best one so far
@@ -119,6 +120,8 @@ def _described(error: Exception) -> tuple[str, str, int]:
         return str(error), error.kind, error.exit_code
     if isinstance(error, click.ClickException):
         return _usage(error), "usage", error.exit_code
+    if isinstance(error, DataError):
+        return sentence(error), DataFailure.kind, DataFailure.exit_code
     if isinstance(error, (FormatError, UnsupportedModelError, UnsupportedExportError)):
         return sentence(error), ModelFailure.kind, ModelFailure.exit_code
     if isinstance(error, OSError):

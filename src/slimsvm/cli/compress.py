@@ -25,8 +25,9 @@ EXAMPLES = options.examples(
 )
 LOSSES = ("max_loss", "max_disagreement")
 LIMITS = (*LOSSES, "max_bytes", "max_latency_us")
-NEED_DATA = ("sparse_margin", "reduced_set+refit", "growing", "mirror")
-NEED_SIZE = ("sparse_margin", "selection", "growing")
+MARGINS = ("sparse_margin", "sparse_margin+diagonal", "sparse_margin+projection")
+NEED_DATA = (*MARGINS, "reduced_set+refit", "growing", "mirror")
+NEED_SIZE = (*MARGINS, "selection", "growing")
 
 
 @click.command(epilog=EXAMPLES)

@@ -11,11 +11,11 @@ import click
 
 from slimsvm.cli import options, output
 
-N_TRAIN, N_TEST, N_FEATURES = 4000, 10_000, 16
+N_TRAIN, N_TEST, N_FEATURES, N_USELESS = 4000, 10_000, 16, 4
 QUICK = 10  # --quick divides the numbers of samples by this
 MAX_LOSS = 0.005
 SIZES = (5, 10, 20, 40, 80)  # numbers of vectors in the plot
-METHODS = ("sparse_margin", "reduced_set+refit", "reduced_set", "selection")
+METHODS = ("sparse_margin", "sparse_margin+diagonal", "reduced_set+refit", "reduced_set", "selection")
 BASELINES: bool | tuple[str, ...] = True  # all
 HEADING = ("", "vectors", "accuracy", "agreement", "µs alone", "µs in a batch", "bytes")
 
@@ -34,7 +34,10 @@ def command(quick: bool, picture: str, as_json: bool) -> None:
     start = time.perf_counter()
     say: Callable[[str], None] = (lambda text: None) if as_json else output.show
     X, X_test, y, y_test = _data(QUICK if quick else 1)
-    say(f"{len(X):,} training and {len(X_test):,} test samples, {N_FEATURES} features, 10% of the labels are random.")
+    say(
+        f"{len(X):,} training and {len(X_test):,} test samples, {N_FEATURES} features, of which {N_USELESS} do not "
+        f"matter, 10% of the labels are random."
+    )
     say("Training scikit-learn's SVC (RBF kernel, C = 1) …")
     svc = SVC().fit(X, y)
     say(f"It has {len(svc.support_vectors_):,} support vectors.")

@@ -6,10 +6,14 @@ import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from slimsvm.cli.words import in_flags
-from slimsvm.exceptions import FormatError, PromiseError, UnsupportedExportError, UnsupportedModelError
+from slimsvm._words import one_line
+from slimsvm.cli.words import in_flags, in_reading_flags
+from slimsvm.exceptions import DataError, FormatError, PromiseError, UnsupportedExportError, UnsupportedModelError
+
+if TYPE_CHECKING:
+    from slimsvm.data.files import Block, Source
 
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -58,14 +62,11 @@ class OutputFailure(Failure):
     exit_code = 6
 
 
-def reason(error: OSError) -> str:
-    """Why the system refused a file, in words."""
-    return (error.strerror or str(error)).lower()
-
-
 def sentence(error: BaseException | str) -> str:
     """The message of an error or a warning, on one line, in the words of the command line."""
-    return in_flags(" ".join(str(error).split()))
+    if isinstance(error, DataError):  # it may quote anything that is in a file
+        return in_reading_flags(one_line(error))
+    return in_flags(one_line(error))
 
 
 @contextmanager
@@ -79,12 +80,26 @@ def library_errors() -> Iterator[None]:
         yield
     except PromiseError:
         raise
+    except DataError as error:
+        raise DataFailure(sentence(error)) from error
     except (FormatError, UnsupportedModelError, UnsupportedExportError) as error:
         raise ModelFailure(sentence(error)) from error
     except (ValueError, TypeError, ImportError) as error:
         if not is_refusal(error):
             raise
         raise UsageFailure(sentence(error)) from error
+
+
+@contextmanager
+def blamed(source: Source, block: Block) -> Iterator[None]:
+    """Report as bad data what a machine refuses about a block."""
+    try:
+        yield
+    except ValueError as error:
+        source.require_finite(block)
+        if not is_refusal(error):
+            raise
+        raise DataFailure(f"{source.name}, in the rows from {block.first_row}: {sentence(error)}") from error
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.errors import DataFailure, ModelFailure
+from slimsvm.cli.errors import DataFailure, ModelFailure, blamed
 from slimsvm.cli.models import common_width, in_order, load_model
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
-    from slimsvm.cli.readers import Block
+    from slimsvm.data.files import Block
     from slimsvm.machine import KernelMachine
 
 EXAMPLES = options.examples(
@@ -63,7 +63,7 @@ def command(
     source = reading.open(data, machine, needs_target, accepts_more_features=accepts_more, n_features=width)
     evaluation = Evaluation(machine, None if other is None else other.machine, jobs, quiet)
     for block in blocks_with_bar(source, "evaluate", quiet):
-        with source.blamed(block):
+        with blamed(source, block):
             evaluation.add(block, source.name)
     result = {"data": data, "model": model} | evaluation.result(source.name)
     if as_json:

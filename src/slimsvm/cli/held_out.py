@@ -13,7 +13,7 @@ from slimsvm.answers import Answer
 from slimsvm.cli import options, output
 from slimsvm.cli.errors import DataFailure, UsageFailure, library_errors
 from slimsvm.cli.inputs import check_folds, checked_targets
-from slimsvm.cli.readers import gather
+from slimsvm.data.files import gather
 from slimsvm.machine import KernelMachine
 
 Train = Callable[[Any, Any], KernelMachine]

@@ -11,7 +11,7 @@ from slimsvm.answers import Answer, Classes, Inlier
 from slimsvm.cli import output
 from slimsvm.cli.errors import DataFailure
 from slimsvm.cli.performance import places
-from slimsvm.cli.readers import gather
+from slimsvm.data.files import gather
 
 if TYPE_CHECKING:
     from slimsvm.cli.models import Model

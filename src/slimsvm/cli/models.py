@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slimsvm.cli.errors import ModelFailure, UsageFailure, is_refusal, library_errors, reason, sentence
+from slimsvm._words import reason
+from slimsvm.cli.errors import ModelFailure, UsageFailure, is_refusal, library_errors, sentence
 from slimsvm.cli.library import import_fused
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from slimsvm.cli import output
-from slimsvm.cli.errors import UsageFailure
+from slimsvm.cli.errors import UsageFailure, library_errors
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from slimsvm.cli.readers import Source
+    from slimsvm.data.file_rows import FileRows
+    from slimsvm.data.files import Source, Wanted
 
 Command = Callable[..., Any]
 
@@ -180,24 +181,39 @@ class Reading:
 
         n_features is for rows that have more features than the machine.
         """
-        from slimsvm.cli.readers import Wanted, open_data
+        from slimsvm.data.files import open_data
 
-        wanted = Wanted(
+        wanted = self._wanted(
             names=machine.feature_names if machine else None,
             n_features=n_features or (machine.n_features if machine else None),
-            target=self.target,
             needs_target=needs_target,
+            accepts_more_features=accepts_more_features,
+            advice=advice,
+        )
+        with library_errors():
+            source = open_data(path, wanted, self.format)
+        for text in () if self.quiet else source.notes:
+            output.note(text)
+        return source
+
+    def rows(self, path: str, needs_target: bool) -> FileRows:
+        """The data at `path` as rows in blocks, to train on."""
+        from slimsvm.data.file_rows import FileRows
+
+        with library_errors():
+            return FileRows(path, self._wanted(needs_target=needs_target), self.format)
+
+    def _wanted(self, **others: Any) -> Wanted:
+        from slimsvm.data.files import Wanted
+
+        return Wanted(
+            target=self.target,
             ignore=self.ignore,
             header=self.header,
             array=self.array,
             zero_based=self.zero_based,
-            accepts_more_features=accepts_more_features,
-            advice=advice,
+            **others,
         )
-        source = open_data(path, wanted, self.format)
-        for text in () if self.quiet else source.notes:
-            output.note(text)
-        return source
 
 
 def data_options(command: Command) -> Command:

@@ -16,7 +16,7 @@ import click
 
 from slimsvm import _words
 from slimsvm._files import whole_file
-from slimsvm.cli.errors import ModelFailure, OutputFailure, UsageFailure, is_refusal, reason, sentence
+from slimsvm.cli.errors import ModelFailure, OutputFailure, UsageFailure, is_refusal, sentence
 
 if TYPE_CHECKING:
     from slimsvm.estimator import MachineEstimator
@@ -124,7 +124,7 @@ def output_errors(path: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputFailure(f"cannot write {path}: {reason(error)}.") from error
+        raise OutputFailure(f"cannot write {path}: {_words.reason(error)}.") from error
 
 
 def write_model(model: MachineEstimator | KernelMachine, path: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm.answers import Classes, Value
-from slimsvm.cli.readers.base import as_text
+from slimsvm.data.files.base import as_text
 from slimsvm.machine import KernelMachine
 
 SHOWN_UNSEEN = 20

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from slimsvm.cli import options, output
-from slimsvm.cli.errors import ModelFailure
+from slimsvm.cli.errors import ModelFailure, blamed
 from slimsvm.cli.models import in_order, load_model
 from slimsvm.cli.progress import blocks_with_bar
 
 if TYPE_CHECKING:
     from slimsvm.cli.performance import Performance
     from slimsvm.cli.probabilities import Columns
-    from slimsvm.cli.readers import Block, Source
+    from slimsvm.data.files import Block, Source
     from slimsvm.machine import KernelMachine
 
 LINES = 1 << 15  # lines to hold as text at a time
@@ -130,7 +130,7 @@ class PredictionWriter:
             source.require_finite(block)
         machine, X = self.of_any_width.fit(block.X, source.name)
         extras = {}
-        with source.blamed(block):
+        with blamed(source, block):
             predictions, probabilities = self.columns.compute(machine, X, self.how)
             if self.scores:
                 extras["scores"] = machine.decision(X, **self.how)

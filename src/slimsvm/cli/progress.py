@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slimsvm.cli.readers import Block, Source
+    from slimsvm.data.files import Block, Source
+
+BAR = 24  # characters of a progress bar
 
 
 def on_terminal() -> bool:
@@ -52,11 +54,15 @@ def library_progress(quiet: bool = False) -> Iterator[int]:
 
 
 class _OneLine(logging.Handler):
-    """Shows each record in place of the last one."""
+    """Shows each record in place of the last one, after a bar if it says how much of the work is done."""
 
     def emit(self, record: logging.LogRecord) -> None:
         width = shutil.get_terminal_size().columns - 1
         text = record.getMessage().removeprefix("[slimsvm] ")
+        share = getattr(record, "share", None)
+        if share is not None:
+            done = round(share * BAR)
+            text = f"[{'#' * done}{'.' * (BAR - done)}] {text}"
         click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
 
     def clear(self) -> None:

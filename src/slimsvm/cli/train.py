@@ -27,6 +27,7 @@ EXAMPLES = options.examples(
     "slimsvm train train.txt model.slim --validation held_out.txt",
     "slimsvm train train.txt model.slim --method growing -O early_exit=True",
     "slimsvm train rows.npz model.slim --method sparse-regression --n-vectors 50 --epsilon 0.05",
+    "slimsvm train huge.parquet model.slim --target label --scale standard --n-vectors 500 --checkpoint run.checkpoint",
 )
 UNEVEN = 1e3  # a note suggests scaling if standard deviations of features differ by more than this factor
 
@@ -67,6 +68,18 @@ UNEVEN = 1e3  # a note suggests scaling if standard deviations of features diffe
     show_default=True,
     help="Scale the features; the scaler becomes part of the model.",
 )
+@click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Whether to read DATA in blocks, without holding them.  [default: if larger than 256 MiB]",
+)
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=options.FILE,
+    help="Save the state of the training every few seconds; the same command resumes from it.",
+)
+@click.option("--max-time", type=options.POSITIVE, help="Seconds after which the best model so far is taken.")
 @options.validation_option
 @options.cv_option("Also measure the model by cross-validation on DATA, with this many folds.")
 @options.scoring_option_alone
@@ -80,6 +93,7 @@ def command(
     model: str,
     method: str,
     scale: str,
+    stream: bool | None,
     validation: str | None,
     cv: int | None,
     scoring: str | None,
@@ -95,17 +109,26 @@ def command(
     The model is always trained on all rows of DATA. With --validation or --cv, its score on held-out
     data is shown too, with a standard error: on the validation data, or by cross-validation on DATA.
 
+    The methods sparse-margin, sparse-regression and sparse-one-class read large files block by block, so they need not
+    fit in memory. With --checkpoint, a command that was killed goes on where it was when you run it again.
+
     Any parameter of the method's class can be given by its Python name with -O. Ctrl-C writes the best model so far, if
     there is one, and exits with code 130.
     """
-    from slimsvm.cli import held_out
+    from slimsvm.cli import held_out, streamed
 
     output.require_another_file(model, data, validation)
+    if flags["checkpoint"] is not None:
+        output.require_another_file(flags["checkpoint"], data, validation, model)
     held_out.check_flags(cv, validation, scoring)
     given = {name: value for name, value in flags.items() if value is not None}
     estimator = make_estimator(method, given, options.parsed_settings(settings), seed)
-    training = _read(reading, data, TRAINERS[method].task)
     measuring = {"validation": validation, "cv": cv, "scoring": scoring}
+    if streamed.is_streamed(data, method, stream, given.get("checkpoint")):
+        asked = streamed.Command(data, model, method, scale, reading, measuring, seed, quiet)
+        _report(*streamed.train(asked, estimator), held=validation is not None, as_json=as_json, quiet=quiet)
+        return
+    training = _read(reading, data, TRAINERS[method].task)
     held = held_out.read_held_out(reading, (data, training.X, training.y), training, training.answer, measuring, seed)
     if scale == "none" and not quiet:
         _note_uneven(training.X)
@@ -124,14 +147,23 @@ def command(
                 stopped, why = True, "finished, but was not measured"
     facts = {"model": model, "method": method, "n_rows": training.X.shape[0], "seconds": seconds}
     facts |= {"interrupted": stopped} | _training_figures(machine, training) | description(machine)
+    _report(facts, measured, why if stopped else "", held=held is not None, as_json=as_json, quiet=quiet)
+
+
+def _report(
+    facts: dict[str, Any], measured: dict[str, Any] | None, why: str, *, held: bool, as_json: bool, quiet: bool
+) -> None:
+    """Print the facts and the held-out score, and exit if the training was interrupted; `why` says by what is left."""
+    from slimsvm.cli import held_out, streamed
+
     if as_json:
-        output.show_json(facts | ({} if held is None else {"held_out": measured}))
+        output.show_json(facts | ({"held_out": measured} if held else {}))
     elif not quiet:
-        _show(facts)
+        streamed.show(facts) if "n_passes" in facts else _show(facts)
         if measured is not None:
             held_out.show_score(measured)
-    if stopped:
-        output.note(f"interrupted: {model} is {why}.")
+    if why:
+        output.note(f"interrupted: {facts['model']} is {why}.")
         raise SystemExit(INTERRUPTED)
 
 
@@ -161,7 +193,7 @@ def _read(reading: options.Reading, path: str, task: str) -> Training:
 
     from slimsvm.answers import Classes, Inlier, Value
     from slimsvm.cli.inputs import require_numbers
-    from slimsvm.cli.readers import gather
+    from slimsvm.data.files import gather
 
     source = reading.open(path, needs_target=task != "inlier")
     X, y = gather(source)

@@ -35,6 +35,8 @@ TRAINERS = {
     "one-class-svm": Trainer("sklearn.svm", "OneClassSVM", "inlier"),
 }
 
+STREAMED = ("sparse-margin", "sparse-regression", "sparse-one-class")  # can be trained on rows in blocks
+
 
 def parameters(method: str) -> list[str]:
     """The names of the parameters of a method's estimator."""

@@ -73,6 +73,13 @@ def in_flags(text: str) -> str:
     return re.sub(r"(?<=[.:] )use (?=\S)|^use ", lambda found: found[0].replace("use", "Use"), text)
 
 
+def in_reading_flags(text: str) -> str:
+    """A sentence about data, with the flags that are for reading them: "the argument target" becomes --target."""
+    for argument, flag in (("header=False", "no_header"), ("header=True", "header"), ("zero_based=True", "zero_based")):
+        text = text.replace(f"argument {argument}", f"argument {flag}")
+    return re.sub(r"[Tt]he argument (\w+)", lambda found: f"--{found[1].replace('_', '-')}", text)
+
+
 class _Flag:
     """How a parameter is set on the command line: by a flag, or by -O."""
 

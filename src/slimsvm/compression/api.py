@@ -11,10 +11,22 @@ from slimsvm.compression.promise import Promise
 from slimsvm.compression.renamed import renamed
 from slimsvm.compression.request import Calibrate, Request, method_settings
 from slimsvm.compression.run import Run
-from slimsvm.methods.settings import MethodSettings
+from slimsvm.data import make_rows
+from slimsvm.methods.large_margin.rows import in_blocks
+from slimsvm.methods.settings import MethodSettings, SparseMargin
 
 Method = (
-    Literal["auto", "sparse_margin", "reduced_set+refit", "selection", "growing", "reduced_set", "mirror"]
+    Literal[
+        "auto",
+        "sparse_margin",
+        "sparse_margin+diagonal",
+        "sparse_margin+projection",
+        "reduced_set+refit",
+        "selection",
+        "growing",
+        "reduced_set",
+        "mirror",
+    ]
     | MethodSettings
 )
 REDUCED_SET = "method=slimsvm.methods.ReducedSet({}=...)"
@@ -56,9 +68,9 @@ def compress(
 ) -> Any:
     """Return a smaller, faster version of a trained SVM.
 
-    With a loss budget, such as `max_loss=0.005`, you get the smallest model whose accuracy on held-out samples is at
-    most half a percentage point below the original. With `n_vectors=40` you get the best model of that size. Without
-    either, all support vectors are kept, and the model only becomes faster.
+    With a loss budget, such as `max_loss=0.005`, you get the model with the fewest multiply-adds per prediction whose
+    accuracy on held-out samples is at most half a percentage point below the original. With `n_vectors=40` you get the
+    best model of that size. Without either, all support vectors are kept, and the model only becomes faster.
 
     Parameters
     ----------
@@ -67,8 +79,9 @@ def compress(
         Nystroem and a linear model; a CalibratedClassifierCV (with one calibrated classifier), OneVsRestClassifier,
         OneVsOneClassifier, FrozenEstimator or parameter search around one; a slimsvm estimator or KernelMachine; or the
         path of a LIBSVM model file.
-    X : (N, d) array, CSR matrix or DataFrame, default=None
-        Training data, ideally the data the model was trained on, in the form its `predict` accepts.
+    X : (N, d) array, CSR matrix, DataFrame or rows in blocks, default=None
+        Training data, ideally the data the model was trained on, in the form its `predict` accepts. With rows in blocks
+        (`slimsvm.data`), which need not fit in memory, the method is "sparse_margin", and a budget needs `validation`.
     y : (N,) array, default=None
         Labels or values of the training data. Labels must include all classes of the model. Without y, the model's own
         predictions are used.
@@ -104,7 +117,8 @@ def compress(
     sample_weight : (N,) array, default=None
         Weights of the samples of X, for training and for the estimates. Samples of weight zero are ignored.
     method : str or settings, default="auto"
-        "sparse_margin" places vectors where the margin on the training data is largest; "reduced_set" approximates the
+        "sparse_margin" places vectors where the margin on the training data is largest; "sparse_margin+diagonal" and
+        "sparse_margin+projection" also learn a scale per feature, or a projection; "reduced_set" approximates the
         model without any data; "reduced_set+refit" does the same and refits the coefficients on the training data;
         "selection" keeps some of the support vectors; "growing" adds training samples step by step; "mirror" uses pairs
         of mirror points. "auto" tries those that apply (except "mirror") and picks the best. Settings of a method are
@@ -159,6 +173,10 @@ def compress(
     >>> small.report_.estimate <= 0.01, small.n_vectors_ < 20
     (True, True)
     """
+    settings = method_settings(method, "compress")
+    if in_blocks(X):
+        X, y, sample_weight = make_rows(X, y, sample_weight), None, None
+        settings = settings or SparseMargin()
     request = Request(
         model,
         X,
@@ -170,7 +188,7 @@ def compress(
         validation=validation,
         groups=groups,
         sample_weight=sample_weight,
-        method=method_settings(method, "compress"),
+        method=settings,
         calibrate=calibrate,
         fuse=fuse,
         max_time=max_time,

@@ -7,19 +7,17 @@ low as the best. Many samples are not overfitted by few vectors, and there the m
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._words import plural
-from slimsvm.compression import work
-from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
-from slimsvm.compression.candidates.coefficients import refitted
+from slimsvm.compression.candidates.cache import CandidateCache
+from slimsvm.compression.candidates.coefficients import refitted_with_share
+from slimsvm.compression.candidates.naming import EARLY_EXIT, plain_method
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.validation.answers import Comparison
 from slimsvm.compression.validation.estimates import loss, score
@@ -34,8 +32,10 @@ COST_ROWS = 1500  # samples that they are tried on
 COST_FOLDS = 3
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the model's C, tried for a small machine
 EQUAL = 0.01  # of the best score's distance from 1: a difference in loss that counts as none
-REFITTED = ("sparse_margin", "reduced_set+refit", "selection")  # methods whose coefficients depend on C
-MANY = work.SMALL  # samples, beyond which the model's C stays
+# Methods whose coefficients depend on C.
+REFITTED = ("sparse_margin", "reduced_set+refit", "selection", "sparse_margin+diagonal", "sparse_margin+projection")
+FOLD_STREAM = 6  # of the random numbers that draw the seeds of folds
+MANY = 5000  # samples, beyond which the model's C stays
 
 
 def with_a_cost(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -90,7 +90,7 @@ class CostChooser:
         if candidates in self._wholes:
             share = self._shares.get((self._wholes[candidates], method, m), 1.0)
             return self._with_share(candidates, method, m, share)
-        if method not in REFITTED or problem.against_refit or not problem.task.is_classification:
+        if plain_method(method) not in REFITTED or problem.against_refit or not problem.task.is_classification:
             return machine
         if problem.samples is None or len(problem.samples) > MANY:
             return machine
@@ -129,7 +129,7 @@ class CostChooser:
         key = candidates, method, m, share
         if key not in self._of_share:
             plain = candidates.plain(method, m)
-            self._of_share[key] = plain if share == 1.0 else _refitted_with(candidates.problem, plain, share)
+            self._of_share[key] = plain if share == 1.0 else refitted_with_share(candidates.problem, plain, share)
         return self._of_share[key]
 
 
@@ -165,14 +165,6 @@ def _splits(problem: Problem, y: NDArray[Any], seeds: list[int]) -> Iterator[tup
 
 def _part_of(candidates: CandidateCache, part: Problem, number: int, adjust: CostChooser | None) -> CandidateCache:
     """The candidates of part of the samples."""
-    seed = int(np.random.default_rng([candidates.seed, len(CANDIDATES), number]).integers(2**31))
+    seed = int(np.random.default_rng([candidates.seed, FOLD_STREAM, number]).integers(2**31))
     progress, free = candidates.progress, candidates.allowed
     return CandidateCache(part, candidates.request, seed, progress=progress, free=free, adjust=adjust)
-
-
-def _refitted_with(problem: Problem, machine: KernelMachine, share: float) -> KernelMachine:
-    """The vectors of a machine with the coefficients of a share of C."""
-    cheaper = replace(problem, terms=replace(problem.terms, C=share * float(problem.terms.C or 1.0)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return refitted(cheaper, machine)

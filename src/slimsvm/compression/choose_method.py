@@ -1,9 +1,10 @@
 """`method="auto"`: the method is chosen by trials.
 
-Every method that applies makes machines of a few sizes from part of the data, and these are judged on another part. The
-methods that keep the promise at the smallest size at which any does are compared by their mean loss; among those within
-one standard error of the lowest, the first in `CANDIDATES` is chosen. No clock is involved, so that the same seed gives
-the same machine.
+Every method that applies makes machines of a few sizes, which are judged on held-out samples: all of them if the data
+are few, else a part of the data. The methods that keep the promise at the smallest size at which any does are compared
+by their mean loss; among those within one standard error of the lowest, the first in `CANDIDATES` is chosen. A learned
+metric is chosen only if it is better than that choice by a standard error, at the same cost. No clock is involved, so
+that the same seed gives the same machine.
 """
 
 from __future__ import annotations
@@ -32,17 +33,22 @@ ROWS = 600  # samples to train on in a trial, if there are more
 JUDGES = 1500  # samples to judge by
 HOPELESS = 3.0  # standard errors above the best at a size: such methods are not tried at larger sizes
 TRIALS = 0.1  # of the work of training the parent: the limit of all trials on part of the samples
+TRIAL_STREAM = 6  # of the random numbers that draw the samples of trials
 SHARES = (0.02, 0.06)  # of the parent's vectors: the sizes of trials if the size is to be found
 
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """The method chosen and why, the assessments of all trials, and the methods that may still do; none means all."""
+    """The method chosen and why, the assessments of all trials, and the methods that may still do.
+
+    `remaining` has learned metrics first. `fixed` is the best method that learns no metric.
+    """
 
     method: str
     reason: str
     assessments: tuple[Assessment, ...] = ()
     remaining: tuple[str, ...] = ()
+    fixed: str = FALLBACK
 
 
 class Search(Protocol):
@@ -59,17 +65,23 @@ class Search(Protocol):
     @property
     def scorer(self) -> Scorer | None: ...
 
+    def size_for(self, method: str, m: int) -> int:
+        """The vectors of a method that are compared with m vectors of a method that learns no metric; 0 for none."""
+
+
+def is_learned(method: str) -> bool:
+    """Whether a method learns a metric."""
+    return CANDIDATES[method].learns
+
 
 def choose_method(search: Search, sizes: Sequence[int]) -> MethodChoice:
     """The method asked for, or the best one at these sizes, by trials on held-out samples or on a part of the data.
 
     Methods that take more work than is allowed are left out, and so are their trials.
     """
-    request, problem, validation, progress = search.request, search.problem, search.validation, search.progress
+    request, problem, validation = search.request, search.problem, search.validation
     if request.method is not None:
         return _named(request.method.name, problem, request)
-    promise = request.promise
-    by = "disagreement" if promise.max_loss is None and promise.max_disagreement is not None else "loss"
     against = reasons_against(problem)
     names = [name for name, reason in against.items() if not reason]
     if not names:
@@ -79,26 +91,118 @@ def choose_method(search: Search, sizes: Sequence[int]) -> MethodChoice:
     cheap = affordable(problem, search.free, names, sizes[0]) or [FALLBACK]
     against |= {name: "takes too long compared with training the model" for name in names if name not in cheap}
     if len(cheap) == 1:
-        return MethodChoice(cheap[0], "no other method applies: " + _listed(against))
-    trial, where, sizes = _trial(search, cheap, sizes)
+        return MethodChoice(cheap[0], "no other method applies: " + _listed(against), fixed=cheap[0])
+    trial, where, sizes = _trial(search, [name for name in cheap if not is_learned(name)], sizes)
     if trial is None:
-        return MethodChoice(FALLBACK, where)
-    names = cheap
-    found: list[Assessment] = []
+        return MethodChoice(FALLBACK, where, remaining=tuple(sorted(cheap, key=is_learned, reverse=True)))
+    trials = _Trials(search, trial, where, cheap)
     for m in sizes:
-        if found and search.deadline.stops():
+        if trials.found and search.deadline.stops():
             break
-        for name in names:
-            found.append(trial.assess(name, m))
-            if trial is not validation:  # which logs its assessments itself
-                value = _estimate(found[-1], by).value
-                progress.tell("trial of %s with %s: %s %.4f", name, plural(m, "vector"), by, value, always=True)
-        names = _promising(names, [one for one in found if one.n_vectors == m], by)
-    kept = _kept_first(names, found, promise)
-    chosen = _best(names, kept, found, by, where, against)
-    remaining = () if trial is validation else tuple(dict.fromkeys([*names, FALLBACK]))
-    progress.tell("method %s: %s", chosen.method, chosen.reason, always=True)
-    return replace(chosen, remaining=remaining)
+        trials.add({name: trial.assess(name, size) for name, size in trials.sizes_beside(m).items()})
+    return trials.choice(against)
+
+
+class _Trials:
+    """The trials of several methods at a few sizes, and the choice by them."""
+
+    def __init__(self, search: Search, judge: Validation, where: str, names: list[str]) -> None:
+        self.search, self.judge, self.where, self.names = search, judge, where, names
+        promise = search.request.promise
+        self.by = "disagreement" if promise.max_loss is None and promise.max_disagreement is not None else "loss"
+        self.on_all = judge is search.validation
+        # A metric needs more samples than trials on a part have, so it is tried later, on all of them.
+        self.tried = [name for name in names if self.on_all or not is_learned(name)]
+        self.found: list[dict[str, Assessment]] = []  # by size, then by method
+
+    def sizes_beside(self, m: int) -> dict[str, int]:
+        """The methods to try next, with the numbers of vectors that are compared with m of a fixed metric."""
+        sizes = {name: self.search.size_for(name, m) for name in self.tried}
+        return {name: size for name, size in sizes.items() if size}
+
+    def add(self, found: dict[str, Assessment]) -> None:
+        """Take in the assessments at one size, and drop the methods that are far worse than the best."""
+        self.found.append(found)
+        for name, one in found.items() if not self.on_all else ():  # the user's held-out samples log theirs themselves
+            told, value = "trial of %s with %s: %s %.4f", _estimate(one, self.by).value
+            self.search.progress.tell(told, name, plural(one.n_vectors, "vector"), self.by, value, always=True)
+        self.tried = self._promising(self.tried)
+
+    def choice(self, against: dict[str, str]) -> MethodChoice:
+        """The method that the trials speak for."""
+        fixed = self._best_fixed([name for name in self.tried if not is_learned(name)], against)
+        chosen = self._challenged(fixed, [name for name in self.tried if is_learned(name)])
+        later = [name for name in self.names if is_learned(name) and (name in self.tried or not self.on_all)]
+        others = [name for name in (self.names if self.on_all else [*self.tried, FALLBACK]) if not is_learned(name)]
+        self.search.progress.tell("method %s: %s", chosen.method, chosen.reason, always=True)
+        return replace(chosen, remaining=tuple(dict.fromkeys([*later, *others])), fixed=fixed.method)
+
+    def _promising(self, names: list[str]) -> list[str]:
+        """The methods that are not far worse than the best at the last size; others are not tried at the next one."""
+        estimates = {name: _estimate(one, self.by) for name, one in self.found[-1].items()}
+        best = min(estimates.values(), key=lambda estimate: estimate.value)
+        return [n for n in names if n not in estimates or estimates[n].value <= best.value + HOPELESS * best.error]
+
+    def _best_fixed(self, names: list[str], against: dict[str, str]) -> MethodChoice:
+        """The best method without a learned metric of those that keep the promise, or of all, with the reason."""
+        names = names or [FALLBACK]
+        if not any(name in row for row in self.found for name in names):
+            return MethodChoice(names[0], "no other method is left after the trials", self._all())
+        own = [one for row in self.found for name, one in row.items() if name in names]
+        sizes = sorted({one.n_vectors for one in own})
+        mean = {n: self._mean(n) for n in names}
+        kept = self._kept_first(names)
+        among = kept or names
+        lowest = min(among, key=lambda name: mean[name])
+        errors = [_estimate(one, self.by).error for one in own if one.method == lowest]
+        error = float(np.mean(errors)) / np.sqrt(len(sizes))
+        method = next(name for name in among if mean[name] <= mean[lowest] + error)
+        dropped = sorted({name for row in self.found for name in row if not is_learned(name)} - set(names))
+        at = " and ".join([*map(str, sizes[:-1]), plural(sizes[-1], "vector")])
+        reason = (
+            _lead(method, lowest, error, self.by, kept if len(kept) < len(names) else [])
+            + f". Mean {self.by} at {at} on {self.where}: "
+            + ", ".join(f"{name} {mean[name]:.4f}" for name in sorted(names, key=lambda name: mean[name]))
+            + (f". Much worse: {', '.join(dropped)}" if dropped else "")
+            + (f". Not tried: {_listed(against)}" if _listed(against) else "")
+        )
+        return MethodChoice(method, reason, self._all())
+
+    def _challenged(self, fixed: MethodChoice, learned: list[str]) -> MethodChoice:
+        """The choice among fixed metrics, or a learned metric that is better by a standard error at the same cost."""
+        for name in sorted(learned, key=self._mean):
+            both = [row for row in self.found if name in row and fixed.method in row]
+            gains = [self.judge.difference(_rung(row[fixed.method]), _rung(row[name])) for row in both]
+            if not gains:
+                continue
+            gain = float(np.mean([one.value for one in gains]))
+            error = float(np.mean([one.error for one in gains])) / np.sqrt(len(gains))
+            if gain > error:
+                reason = (
+                    f"its learned metric loses {gain:.4f} ± {error:.4f} less than {fixed.method} at the same cost on "
+                    f"{self.where}. {fixed.method} is the best method without a learned metric: {fixed.reason}"
+                )
+                return replace(fixed, method=name, reason=reason)
+        return fixed
+
+    def _mean(self, name: str) -> float:
+        values = [_estimate(row[name], self.by).value for row in self.found if name in row]
+        return float(np.mean(values)) if values else np.inf
+
+    def _kept_first(self, names: list[str]) -> list[str]:
+        """The methods that keep the promised losses at the smallest size at which any does."""
+        promise: Promise = self.search.request.promise
+        unknown = any(one.loss is None for row in self.found for one in row.values())
+        if not promise.limits or (unknown and promise.max_loss is not None):
+            return []
+        for row in self.found:
+            kept = [name for name in names if name in row and promise.kept([row[name]])[0]]
+            if kept:
+                return kept
+        return []
+
+    def _all(self) -> tuple[Assessment, ...]:
+        return tuple(one for row in self.found for one in row.values())
 
 
 def _named(name: str, problem: Problem, request: Request) -> MethodChoice:
@@ -107,52 +211,13 @@ def _named(name: str, problem: Problem, request: Request) -> MethodChoice:
     reason = candidate.reason_against(problem) or candidate.reason_against_settings(problem, request)
     if reason:
         raise ValueError(f"method={name!r} of {request.whose} {reason}.")
-    return MethodChoice(name, "it was asked for")
-
-
-def _kept_first(names: list[str], assessments: list[Assessment], promise: Promise) -> list[str]:
-    """The methods that keep the promised losses at the smallest size at which any does."""
-    if not promise.limits or any(assessment.loss is None for assessment in assessments if promise.max_loss is not None):
-        return []
-    kept = [assessment for assessment in assessments if assessment.method in names and promise.kept([assessment])[0]]
-    least = min((assessment.n_vectors for assessment in kept), default=0)
-    return [name for name in names if any(f.method == name and f.n_vectors == least for f in kept)]
-
-
-def _promising(names: list[str], assessments: list[Assessment], by: str) -> list[str]:
-    """The methods that are not far worse than the best at a size; the others are not tried at the next size."""
-    estimates = {assessment.method: _estimate(assessment, by) for assessment in assessments}
-    best = min(estimates.values(), key=lambda estimate: estimate.value)
-    return [name for name in names if estimates[name].value <= best.value + HOPELESS * best.error]
+    return MethodChoice(name, "it was asked for", fixed=name)
 
 
 def trial_sizes(n_vectors: int, sizes: Sequence[int]) -> list[int]:
     """The sizes of a search to use for trials: those near given shares of the parent's vectors, and above one."""
     usable = np.array([size for size in sizes if size > 1] or list(sizes))
     return sorted({int(usable[np.abs(np.log(usable / (share * n_vectors))).argmin()]) for share in SHARES})
-
-
-def _best(
-    names: list[str], kept: list[str], assessments: list[Assessment], by: str, where: str, against: dict[str, str]
-) -> MethodChoice:
-    """The best of the methods that keep the promise, or of all, with the reason in words."""
-    among = kept or names
-    own = [one for one in assessments if one.method in names]
-    sizes = sorted({one.n_vectors for one in own})
-    mean = {name: float(np.mean([_estimate(one, by).value for one in own if one.method == name])) for name in names}
-    lowest = min(among, key=lambda name: mean[name])
-    errors = [_estimate(one, by).error for one in own if one.method == lowest]
-    error = float(np.mean(errors)) / np.sqrt(len(sizes))
-    method = next(name for name in among if mean[name] <= mean[lowest] + error)
-    dropped = sorted({one.method for one in assessments} - set(names))
-    reason = (
-        _lead(method, lowest, error, by, kept if len(kept) < len(names) else [])
-        + f". Mean {by} at {' and '.join([*map(str, sizes[:-1]), plural(sizes[-1], 'vector')])} on {where}: "
-        + ", ".join(f"{name} {mean[name]:.4f}" for name in sorted(names, key=lambda name: mean[name]))
-        + (f". Much worse: {', '.join(dropped)}" if dropped else "")
-        + (f". Not tried: {_listed(against)}" if _listed(against) else "")
-    )
-    return MethodChoice(method, reason, tuple(assessments))
 
 
 def _lead(method: str, lowest: str, error: float, by: str, kept: list[str]) -> str:
@@ -172,6 +237,10 @@ def _estimate(assessment: Assessment, by: str) -> Estimate:
     return assessment.disagreement if by == "disagreement" or assessment.loss is None else assessment.loss
 
 
+def _rung(assessment: Assessment) -> tuple[str, int]:
+    return assessment.method, assessment.n_vectors
+
+
 def _listed(against: dict[str, str]) -> str:
     return "; ".join(f"{name} {reason}" for name, reason in against.items() if reason)
 
@@ -184,7 +253,7 @@ def _trial(search: Search, names: Sequence[str], sizes: Sequence[int]) -> tuple[
     if validation is not None and (samples is None or len(samples) <= SMALL):
         return validation, f"{validation.n_samples} held-out samples", sizes
     assert samples is not None
-    rng = np.random.default_rng([search.seed, len(CANDIDATES)])
+    rng = np.random.default_rng([search.seed, TRIAL_STREAM])
     order = rng.permutation(len(samples))
     train = order[: min(ROWS, (4 * len(order)) // 5)]
     test = order[len(train) : len(train) + JUDGES]

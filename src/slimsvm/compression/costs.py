@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.compression.candidates.cache import CANDIDATES, FALLBACK
+from slimsvm.compression.candidates.naming import dimensions_of, plain_method
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.promise import Promise
 from slimsvm.compression.request import Request
 from slimsvm.compression.timing import microseconds_alone
+from slimsvm.cost import Cost
 from slimsvm.heads import LinearHead, PairsHead
+from slimsvm.input_map import InputMap
 from slimsvm.machine import KernelMachine
 
 TRIES = 3  # measurements before a machine counts as too slow: other programs only make it slower
@@ -60,16 +64,79 @@ def _zeros(problem: Problem) -> Any:
     return np.zeros((1, int(width)))
 
 
-def largest_size(problem: Problem, promise: Promise, pairs: bool, latency: Latency) -> int:
-    """The most vectors within the limits on their number, bytes and latency."""
-    most = problem.n_vectors if promise.n_vectors is None else min(promise.n_vectors, problem.n_vectors)
-    if promise.max_bytes is not None:
-        limit = promise.max_bytes
-        most = _largest(most, lambda m: stand_in(problem, m, pairs).cost.n_bytes <= limit)
-    if promise.max_latency_us is not None:
-        slowest = promise.max_latency_us
-        most = _largest(most, lambda m: latency.us(stand_in(problem, m, pairs), slowest) <= slowest)
-    return most
+class Costs:
+    """What machines of a problem will cost, before they are made: stand-ins of the same sizes are counted.
+
+    The size of a machine is its multiply-adds or, if the promise limits bytes, its bytes.
+    """
+
+    def __init__(self, problem: Problem, promise: Promise, latency: Latency) -> None:
+        self._problem, self._promise, self._latency = problem, promise, latency
+        self._known: dict[tuple[str, int], Cost] = {}
+
+    def of(self, method: str, m: int) -> Cost:
+        """The cost of a machine of m vectors; with as many as the parent has, of the parent."""
+        if (method, m) not in self._known:
+            self._known[method, m] = self._stand_in(method, m).cost
+        return self._known[method, m]
+
+    def size(self, method: str, m: int) -> int:
+        """What makes a machine small: multiply-adds, or bytes if they are limited."""
+        cost = self.of(method, m)
+        return cost.multiply_adds if self._promise.max_bytes is None else cost.n_bytes
+
+    def largest(self, method: str) -> int:
+        """The most vectors of a method within the limits on their number, bytes and latency."""
+        promise, n = self._promise, self._problem.n_vectors
+        most = n if promise.n_vectors is None else min(promise.n_vectors, n)
+        if promise.max_bytes is not None:
+            limit = promise.max_bytes
+            most = _largest(most, lambda m: self.of(method, m).n_bytes <= limit)
+        if promise.max_latency_us is not None and most:
+            slowest = promise.max_latency_us
+            most = _largest(most, lambda m: self._latency.us(self._stand_in(method, m), slowest) <= slowest)
+        return most
+
+    def vectors_within(self, method: str, size: int) -> int:
+        """The most vectors of a method that make no larger machine than `size`; 0 if one is too large."""
+        return _largest(self._problem.n_vectors, lambda m: self.size(method, m) <= size)
+
+    def _stand_in(self, method: str, m: int) -> KernelMachine:
+        """A machine that costs as much as one of m vectors by a method; its answers mean nothing."""
+        problem, parent = self._problem, self._problem.machine
+        if m >= problem.n_vectors:
+            method = FALLBACK
+        pairs = keeps_pairs(problem, method)
+        q = problem.target.n_outputs if pairs or parent.head.n_scores == 1 else problem.task.n_scores(parent)
+        coef, offset = np.ones((m, q)), np.zeros(q)
+        head = PairsHead(coef, offset) if pairs else LinearHead(coef, offset)
+        points, input_map = parent.points[np.arange(m) % max(1, parent.n_vectors)], parent.input_map
+        learned = _map_of(problem, method)
+        if learned is not None:
+            per_dimension = learned.scale if learned.is_diagonal else np.ones(learned.n_features_out)
+            points = np.arange(m)[:, None] * per_dimension
+            input_map = learned if input_map is None else input_map.then(learned)
+        return replace(parent, points=points, input_map=input_map, head=head, gammas=None, calibration=None)
+
+
+def keeps_pairs(problem: Problem, method: str) -> bool:
+    """Whether machines of a method score pairs of classes, as their parent does; refitted ones do not."""
+    plain = plain_method(method)
+    kept = plain == "reduced_set" or (plain == "selection" and bool(problem.against_refit))
+    return kept and problem.machine.head.gives_pairs
+
+
+def _map_of(problem: Problem, method: str) -> InputMap | None:
+    """A map of the size of a method's learned one; None if it learns none."""
+    candidate = CANDIDATES[plain_method(method)]
+    p = dimensions_of(method) or candidate.default_dimensions(problem)
+    if p is None:
+        return None
+    points = problem.refit_problem.points
+    d = points.X.shape[1]
+    one_per_feature = (np.arange(d) < p).astype(np.float64)
+    shift = np.zeros(d) if points.centre is None else np.ones(d)
+    return InputMap(shift, one_per_feature if candidate.learns_scales else np.ones((p, d)))
 
 
 def _largest(most: int, keeps: Callable[[int], bool]) -> int:
@@ -81,14 +148,3 @@ def _largest(most: int, keeps: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
-
-
-def stand_in(problem: Problem, m: int, pairs: bool) -> KernelMachine:
-    """A machine of m vectors that costs as much as a small machine of the problem; its answers mean nothing."""
-    parent = problem.machine
-    rows = np.arange(m) % max(1, parent.n_vectors)
-    q = problem.target.n_outputs if pairs or parent.head.n_scores == 1 else problem.task.n_scores(parent)
-    coef, offset = np.ones((m, q)), np.zeros(q)
-    head = PairsHead(coef, offset) if pairs else LinearHead(coef, offset)
-    answer = parent.answer
-    return replace(parent, points=parent.points[rows], head=head, answer=answer, gammas=None, calibration=None)

@@ -13,7 +13,9 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from slimsvm._record import FloatArray
 from slimsvm.arrays import evenly
 from slimsvm.compression.prefit_pipeline import PrefitPipeline
+from slimsvm.compression.rows import ModelRows, RowProblem, transformed
 from slimsvm.compression.tasks import Task, task_of
+from slimsvm.data import Rows
 from slimsvm.estimator import wrap
 from slimsvm.importers import import_model
 from slimsvm.importers.base import Imported
@@ -22,7 +24,6 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.training import kernel_parameters, sample_costs
 from slimsvm.methods.large_margin.training_problem import RefitProblem
 from slimsvm.methods.reduced_set.expansion import Expansion, expansion_of
-from slimsvm.sparse_parts import check_sparse
 
 COMPARED = 5000  # samples, at most, on which machines are compared with their parent
 
@@ -54,6 +55,7 @@ class Problem:
     imported: Imported
     samples: Samples | None
     terms: Terms
+    rows: RowProblem | None = None  # behind the samples, which are then a sample of them
 
     @staticmethod
     def of(
@@ -65,8 +67,9 @@ class Problem:
         C: float | None = None,
         fuse: bool = False,
         whose: str = "compress",
+        seed: int = 0,
     ) -> Problem:
-        """The problem of a user's model and data, validated."""
+        """The problem of a user's model and data, validated; `seed` is for a sample of rows in blocks."""
         imported = import_model(model, fuse=fuse)
         terms = training_terms(model)
         terms = terms if C is None else replace(terms, C=float(C))
@@ -75,6 +78,11 @@ class Problem:
                 if value is not None:
                     raise ValueError(f"{name} of {whose} goes with X, data like the model's. Pass X too, or neither.")
             return Problem(imported, None, terms)
+        if isinstance(X, Rows):
+            rows = RowProblem(imported.machine, ModelRows(imported, X), seed, whose)
+            X, y, weights, labelled = rows.sample()
+            y = task_of(imported.machine.answer).checked_targets(y, labelled, imported.machine, whose, True)
+            return Problem(imported, Samples(X, y, weights, labelled), terms, rows)
         return Problem(imported, checked_samples(imported, X, y, sample_weight, whose), terms)
 
     @property
@@ -102,6 +110,12 @@ class Problem:
         """The training problem for new coefficients. Only defined if `against_refit` is empty."""
         assert self.samples is not None
         return self.task.refit_problem(self)
+
+    def refit_problem_of(self, small: KernelMachine) -> RefitProblem:
+        """The training problem for new coefficients of a small machine, in the space of its own input map."""
+        if small.input_map == self.machine.input_map and small.kernel == self.machine.kernel:
+            return self.refit_problem
+        return self.task.refit_problem(replace(self, imported=replace(self.imported, machine=small)))
 
     @cached_property
     def parent_answers(self) -> tuple[Any, FloatArray, NDArray[Any]]:
@@ -180,14 +194,6 @@ class Problem:
         made = PrefitPipeline([*self.imported.steps, (self.imported.name, slim)])
         made.why_not_fused_ = self.imported.why_not_fused
         return made
-
-
-def transformed(imported: Imported, X: Any) -> Any:
-    """Data as they come out of the steps before a machine."""
-    check_sparse(X)
-    for _, step in imported.steps:
-        X = step.transform(X) if hasattr(step, "transform") else X
-    return X
 
 
 def checked_samples(

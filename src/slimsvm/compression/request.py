@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from slimsvm.compression.promise import Promise
+from slimsvm.data import Rows
 from slimsvm.methods.settings import (
     BY_NAME,
     Growing,
@@ -76,12 +77,15 @@ class Request:
         check_number(self.max_time, "max_time", whose, above=0, optional=True)
         if self.method is not None:
             self.method.check(whose)
+        if isinstance(self.X, Rows):
+            self._check_rows()
         if self.max_distance is not None and asked:
             raise ValueError(
                 f"{whose} takes max_distance alone: with n_vectors or a promise the size is given by these. Leave one "
                 f"out."
             )
-        if self.method is not None and self.method.name in ("sparse_margin", "selection", "growing") and not asked:
+        sized_only = SparseMargin | Selection | Growing
+        if isinstance(self.method, sized_only) and not asked:
             name = self.method.name
             raise ValueError(f"method={name!r} of {whose} goes with a size or a promise, such as max_loss=0.005.")
         if self.cv is not None and self.validation is not None:
@@ -100,6 +104,27 @@ class Request:
                 f"max_time of {whose} limits the search for a size, and none is made here. Pass a promise, such as "
                 f"max_loss=0.005, or leave max_time out."
             )
+
+    def _check_rows(self) -> None:
+        """Refuse what rows in blocks cannot be used for."""
+        whose, method = self.whose, self.method
+        for name in ("cv", "groups"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} of {whose} is for folds, and rows in blocks have none. Leave it out and pass "
+                    f"validation=(X_val, y_val)."
+                )
+        if self.promise.limits and self.validation is None:
+            raise ValueError(
+                f"max_{next(iter(self.promise.limits))} of {whose} is judged on held-out data, and rows in blocks have "
+                f"no folds. Pass validation=(X_val, y_val)."
+            )
+        if method is not None and method.name != "sparse_margin":
+            raise ValueError(
+                f"method={method.name!r} of {whose} needs data in memory. Rows in blocks are for 'sparse_margin'."
+            )
+        if self.n_vectors is None and not self.promise.as_dict():
+            raise ValueError(f"X of {whose} as rows in blocks goes with n_vectors or with a promise. Pass one of them.")
 
 
 def method_settings(method: Any, whose: str) -> MethodSettings | None:

@@ -17,12 +17,14 @@ from slimsvm.compression.direct import mirrored, reduced, unchanged
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.search import Compressed, Search
+from slimsvm.compression.timing import speedup
 from slimsvm.compression.validation.scoring import Scoring, largest_loss, resolve_scoring
 from slimsvm.exceptions import PromiseError
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.progress import Progress
 from slimsvm.parameters import resolve_sizes
+from slimsvm.report import Report
 
 
 class Run:
@@ -143,12 +145,21 @@ class Run:
         keep = self.request.calibrate is not None
         machine = made.machine if keep else replace(made.machine, calibration=None)
         model = self.problem.estimator(machine, self.request.n_jobs)
+        report = None if made.report is None else self._beside_parent(made.report, machine)
         for one in (model, model.steps[-1][1]) if isinstance(model, Pipeline) else (model,):
             if made.history is not None:
                 one.history_ = made.history
-            if made.report is not None:
-                one.report_ = made.report
+            if report is not None:
+                one.report_ = report
         return model
+
+    def _beside_parent(self, report: Report, machine: KernelMachine) -> Report:
+        """The report with the parent's costs, and how many times faster batches of the data are predicted."""
+        parent, samples = self.problem.machine, self.problem.samples
+        cost = parent.cost
+        faster = None if samples is None else speedup(parent.predict, machine.predict, samples.X)
+        known = replace(report, parent_features=cost.n_features, parent_multiply_adds=cost.multiply_adds)
+        return replace(known, speedup=faster)
 
 
 def _problem(request: Request, with_data: bool) -> Problem:
@@ -162,4 +173,5 @@ def _problem(request: Request, with_data: bool) -> Problem:
         C=None if request.method is None else request.method.C,
         fuse=request.fuse,
         whose=request.whose,
+        seed=request.seed,
     )

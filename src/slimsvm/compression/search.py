@@ -14,22 +14,16 @@ from slimsvm._words import plural
 from slimsvm.compression import work
 from slimsvm.compression.calibrate import Scores, calibration_kind, fold_scores, validation_scores, with_probabilities
 from slimsvm.compression.candidates.base import History
-from slimsvm.compression.candidates.cache import (
-    CANDIDATES,
-    EARLY_EXIT,
-    FALLBACK,
-    CandidateCache,
-    affordable,
-    reasons_against,
-)
-from slimsvm.compression.choose_C import CostChooser, trained_folds
-from slimsvm.compression.choose_method import MethodChoice, choose_method, trial_sizes
-from slimsvm.compression.choose_size import SizeChoice, SizeSearch, size_ladder
-from slimsvm.compression.costs import Latency, largest_size
+from slimsvm.compression.candidates.cache import CANDIDATES, FALLBACK, CandidateCache, affordable
+from slimsvm.compression.candidates.naming import EARLY_EXIT, in_dimensions, plain_method, reported_method, with_share
+from slimsvm.compression.choose_C import REFITTED, SHARES, CostChooser, trained_folds
+from slimsvm.compression.choose_method import MethodChoice, choose_method, is_learned, trial_sizes
+from slimsvm.compression.choose_size import STRIDE, Rung, SizeChoice, SizeSearch, size_ladder
+from slimsvm.compression.costs import Costs, Latency
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.validation.assess import Validation
-from slimsvm.compression.validation.estimates import Assessment
+from slimsvm.compression.validation.estimates import Assessment, Estimate
 from slimsvm.compression.validation.folds import (
     FOLDS,
     Fold,
@@ -44,9 +38,11 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibration_fit import Kind
 from slimsvm.methods.common.deadline import Deadline
 from slimsvm.methods.common.progress import Progress
+from slimsvm.methods.settings import SparseMargin
 from slimsvm.report import Report
 
 SHRINK = 1 / 32  # of the vectors that go at a time if a machine is slower than its stand-in
+LESS = 1.2  # times cheaper than the first choice: less is not worth another method
 POOR = 10  # times fewer vectors than the parent: below this compression, other methods are tried at the size found
 
 
@@ -69,8 +65,9 @@ class Search:
         self.scoring = Scoring.of(request, problem.task)
         self.deadline = Deadline(request.max_time)
         self._latency = Latency(problem, request)
-        self.free = work.free(problem, searched=bool(self.promise.limits))
-        self._costs = CostChooser(self.scorer) if self._chooses_C else None
+        self.costs = Costs(problem, self.promise, self._latency)
+        self.free = work.free(searched=bool(self.promise.limits), by_folds=request.validation is None)
+        self._chooser = CostChooser(self.scorer) if self._chooses_C else None
         self.candidates = self._candidates_of(problem, FOLDS)
         self.validation: Validation | None = None
         self.last: KernelMachine | None = None  # the machine that was finished last
@@ -82,14 +79,15 @@ class Search:
 
     @property
     def _chooses_C(self) -> bool:
-        """Whether C is chosen too: for a machine that should be good, not close to the model, on folds of any rows."""
+        """Whether C is chosen on folds of our own: if a size is given, labels too, and no held-out samples."""
         request = self.request
         free = request.method is None and not self.promise.limits and request.y is not None
+        free = free and request.validation is None
         return free and request.groups is None and isinstance(request.cv, (int, type(None)))
 
     def _candidates_of(self, problem: Problem, number: int) -> CandidateCache:
         seed = int(np.random.default_rng([self.seed, number]).integers(2**31))
-        return CandidateCache(problem, self.request, seed, progress=self._details, free=self.free, adjust=self._costs)
+        return CandidateCache(problem, self.request, seed, progress=self._details, free=self.free, adjust=self._chooser)
 
     def hold_out(self) -> None:
         """Hold samples out, as the user said, or as the promise needs it."""
@@ -145,8 +143,54 @@ class Search:
 
     def of_size(self, m: int) -> Compressed:
         """The machine of m vectors."""
-        choice = choose_method(self, [m])
+        choice = self._challenged(choose_method(self, [m]), m)
+        if self.validation is not None and self._chooser is None and m < self.problem.n_vectors:
+            choice = self._with_best_C(choice, (choice.method, m))
         return self._compressed(self._final(choice.method, m), choice, self._assessed(choice.method, m), m)
+
+    def size_for(self, method: str, m: int) -> int:
+        """The vectors of a method that are compared with m vectors of a method that learns no metric; 0 for none.
+
+        If a size is asked for, it is the same for all methods, and a projection must not cost more than it saves. With
+        a promise, machines of the same cost are compared.
+        """
+        if not is_learned(method):
+            return m
+        if self.promise.as_dict():
+            return self.costs.vectors_within(
+                method, self.costs.size(FALLBACK if m >= self.problem.n_vectors else "sparse_margin", m)
+            )
+        scales, fixed = CANDIDATES[method].learns_scales, self.costs.of("sparse_margin", m)
+        return m if scales or self.costs.of(method, m).multiply_adds <= fixed.multiply_adds else 0
+
+    def _challenged(self, choice: MethodChoice, m: int) -> MethodChoice:
+        """The choice for m vectors, or a learned metric that is better by a standard error on held-out samples."""
+        judge = self._judge
+        if self.request.method is not None or judge is None or m >= self.problem.n_vectors or is_learned(choice.method):
+            return choice
+        rivals = [name for name in choice.remaining if is_learned(name) and self.size_for(name, m)]
+        rivals = affordable(self.problem, self.free, rivals, m)
+        for name in (choice.method, *rivals):  # C is chosen for the machine of all samples, and the folds take it
+            self._final(name, m)
+        for name in rivals:
+            gain = self._gain(judge, (choice.method, m), (name, m))
+            if gain is not None and gain.value > gain.error:
+                reason = (
+                    f"its learned metric loses {gain.value:.4f} ± {gain.error:.4f} less than {choice.method} on "
+                    f"{self._held_out()}. {choice.method} is the best method without a learned metric: {choice.reason}"
+                )
+                choice = replace(choice, method=name, reason=reason)
+        return choice
+
+    @staticmethod
+    def _gain(judge: Validation, fixed: Rung, learned: Rung) -> Estimate | None:
+        """How much less a learned metric loses; None if the samples are too few for the score."""
+        try:
+            judge.assess(*fixed)
+            judge.assess(*learned)
+            return judge.difference(fixed, learned)
+        except ValueError:
+            return None
 
     @cached_property
     def _afterwards(self) -> Validation | None:
@@ -159,8 +203,8 @@ class Search:
         try:
             if not self.problem.is_plain_svm:
                 folds = self._folds(FOLDS)
-            elif self._costs is not None:
-                folds = self._costs.folds(self.candidates)
+            elif self._chooser is not None:
+                folds = self._chooser.folds(self.candidates)
             else:
                 calibrated = calibration_kind(self.request, self.problem) is not None
                 folds = trained_folds(self.candidates, None, repeated=calibrated)
@@ -184,7 +228,7 @@ class Search:
             if self.validation is not None:
                 raise
             return None  # the samples are too few for this score, and nobody asked for a promise
-        return SizeChoice(m, True, found.loss, found.disagreement)
+        return SizeChoice(method, m, True, found.loss, found.disagreement)
 
     def estimated(self, made: Compressed) -> Compressed:
         """A machine that was made without a search, with estimates in its report."""
@@ -194,33 +238,112 @@ class Search:
         return made if size is None else replace(made, report=replace(report, **self._estimates(size)))
 
     def smallest(self) -> Compressed:
-        """The smallest machine that keeps the promise, or the largest one if the promise only limits costs."""
+        """The cheapest machine that keeps the promise, or the best one if the promise only limits costs."""
         n = self.problem.n_vectors
         most = n if self.promise.n_vectors is None else min(n, self.promise.n_vectors)
-        method = choose_method(self, trial_sizes(n, size_ladder(most)))
-        most = largest_size(self.problem, self.promise, self._pairs(method.method), self._latency)
-        if most < CANDIDATES[method.method].fewest:
-            self._refuse_costs(method)
+        choice = choose_method(self, trial_sizes(n, size_ladder(most)))
+        if self.costs.largest(choice.method) < CANDIDATES[choice.method].fewest:
+            self._refuse_costs(choice)
         if not self.promise.limits:
-            return self._within_costs(method, most)
-        assert self.validation is not None
-        sizes = self._sizes(method.method, most)
-        search = SizeSearch(self.validation, method.method, self.promise, sizes, n, self.deadline)
-        size = search.run(self._first_rung(method, sizes))
-        search, size, method = self._try_others(search, size, method, most)
+            return self._within_costs(choice)
+        search, size, choice = self._cheapest(choice)
+        search, size, choice = self._fewer_by_C(search, size, choice)
         if size.n_vectors >= n:
-            method = replace(method, reason=f"nothing smaller keeps the promise. {method.method}: {method.reason}")
+            choice = replace(choice, reason=f"nothing smaller keeps the promise. {choice.method}: {choice.reason}")
         size, machine = self._sound(search, size)
-        compressed = self._compressed(machine, method, size, size.n_vectors)
+        compressed = self._compressed(machine, choice, size, size.n_vectors)
         if not size.kept and self.deadline.stopped:
             self._refuse_time(compressed)
         if not size.kept:
-            self._refuse_loss(compressed, most)
+            self._refuse_loss(compressed, self.costs.largest(choice.method))
         if self.deadline.stopped:
             self._warn_of_time()
-        compressed = self._within_latency(compressed, method)
+        compressed = self._within_latency(compressed, choice)
         self._warn_of_doubt(compressed)
         return compressed
+
+    def _cheapest(self, choice: MethodChoice) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
+        """The cheapest candidate that keeps the promise.
+
+        First the size of the method that was chosen, then other methods at lower costs, then fewer dimensions of a
+        learned map and once more fewer vectors. A learned metric that is not better than a fixed one of the same cost,
+        by a standard error, gives way to that.
+        """
+        search = self._size_search(self._rungs(choice.method))
+        size = search.run(self._first_rung(choice, search))
+        search, size, choice = self._try_others(search, size, choice)
+        if not is_learned(plain_method(size.method)):
+            return search, size, choice
+        search, size = self._fewer_dimensions(search, size)
+        choice = replace(choice, method=size.method)
+        if self.request.method is not None or self._is_worth_learning(size, choice):
+            return search, size, choice
+        reason = f"a learned metric is not better by a standard error. {choice.reason}"
+        fixed = replace(choice, method=choice.fixed, reason=reason)
+        other = self._size_search(self._rungs(fixed.method))
+        found = other.run(self._first_rung(fixed, other))
+        return (other, found, fixed) if found.kept else (search, size, choice)
+
+    def _with_best_C(self, choice: MethodChoice, rung: Rung) -> MethodChoice:
+        """The choice with a share of the model's C, if the machine then loses less by a standard error."""
+        refits = plain_method(choice.method) in REFITTED and self.problem.task.is_classification
+        if not refits or self.request.method is not None:
+            return choice
+        assert self.validation is not None
+        gains = {
+            share: self._gain(self.validation, rung, (with_share(rung[0], share), rung[1])) for share in SHARES[1:]
+        }
+        better = {share: gain for share, gain in gains.items() if gain is not None and gain.value > gain.error}
+        if not better:
+            return choice
+        share = max(better, key=lambda one: better[one].value)
+        reason = f"{choice.reason}. With {share:g} times the model's C it loses {better[share].value:.4f} less"
+        return replace(choice, method=with_share(rung[0], share), reason=reason)
+
+    def _fewer_by_C(
+        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice
+    ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
+        """The candidate with the best C, and then with as few vectors as keep the promise with it."""
+        if not size.kept or size.n_vectors >= self.problem.n_vectors:
+            return search, size, choice
+        changed = self._with_best_C(choice, size.rung)
+        if changed is choice:
+            return search, size, choice
+        rungs = [(changed.method, m) for m in size_ladder(size.n_vectors)]
+        other = self._size_search(rungs)
+        found = other.run(len(rungs) - 1)
+        return (other, found, changed) if found.kept else (search, size, choice)
+
+    def _size_search(self, rungs: list[Rung]) -> SizeSearch:
+        assert self.validation is not None
+        return SizeSearch(self.validation, self.promise, rungs, self.problem.n_vectors, self.deadline)
+
+    def _fewer_dimensions(self, search: SizeSearch, size: SizeChoice) -> tuple[SizeSearch, SizeChoice]:
+        """The candidate with as few dimensions of its map as keep the promise, and then with as few vectors."""
+        method, settings = plain_method(size.method), self.request.settings(SparseMargin)
+        p = CANDIDATES[method].default_dimensions(self.problem)
+        if not size.kept or size.n_vectors >= self.problem.n_vectors or p is None:
+            return search, size
+        if settings.dimensions(self.problem.machine.n_features) is not None:
+            return search, size
+        rungs = [(in_dimensions(method, one), size.n_vectors) for one in size_ladder(p) if one < p] + [size.rung]
+        narrower = self._size_search(rungs)
+        found = narrower.run(len(rungs) - 1 - STRIDE)
+        if not found.kept or found.rung == size.rung:
+            return search, size
+        rungs = [(found.method, m) for _, m in self._rungs(method)]  # larger ones too, should the machine not be sound
+        shorter = self._size_search(rungs)
+        again = shorter.run(rungs.index(found.rung) - STRIDE)
+        return (shorter, again) if again.kept else (narrower, found)
+
+    def _is_worth_learning(self, size: SizeChoice, choice: MethodChoice) -> bool:
+        """Whether a learned metric loses less than the best fixed one of the same cost, by a standard error."""
+        assert self.validation is not None
+        m = self.costs.vectors_within(choice.fixed, self.costs.size(*size.rung))
+        if not size.kept or m < CANDIDATES[choice.fixed].fewest:
+            return True
+        gain = self._gain(self.validation, (choice.fixed, m), size.rung)
+        return gain is None or gain.value > gain.error
 
     def _warn_of_doubt(self, made: Compressed) -> None:
         """Warn of limits that are kept on average, but that are smaller than the standard errors of the estimates.
@@ -249,59 +372,72 @@ class Search:
             ConvergenceWarning,
         )
 
-    def _sizes(self, method: str, most: int) -> list[int]:
+    def _rungs(self, method: str) -> list[Rung]:
         """The sizes to consider for a method; with "auto", those that do not take too much work."""
-        sizes = [m for m in size_ladder(most) if m >= CANDIDATES[method].fewest]
-        if self.request.method is not None or method == FALLBACK:
-            return sizes
-        return [m for m in sizes if affordable(self.problem, self.free, [method], m)] or sizes[:1]
+        sizes = [m for m in size_ladder(self.costs.largest(method)) if m >= CANDIDATES[method].fewest]
+        if self.request.method is None and method != FALLBACK:
+            sizes = [m for m in sizes if affordable(self.problem, self.free, [method], m)] or sizes[:1]
+        return [(method, m) for m in sizes]
 
     def _try_others(
-        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice, most: int
+        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice
     ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
-        """The choice, or that of another method if the first one needs much of the parent, or misses the promise.
+        """The choice, or that of another method that keeps the promise at a lower cost.
 
-        Other methods must keep the promise at once, except for the fallback, which goes on to sizes that the first
-        method could not reach.
+        Learned metrics are always tried, other methods if the first one needs much of the parent or misses the promise.
+        They must keep the promise at once, except for the fallback, which goes on to sizes that the first method could
+        not reach.
         """
         assert self.validation is not None
+        if self.request.method is not None:
+            return search, size, choice
         n = self.problem.n_vectors
-        if self.request.method is not None or (size.kept and size.n_vectors * POOR <= n):
-            return search, size, choice
-        if self.deadline.stops():
-            return search, size, choice
-        names = choice.remaining or [name for name, reason in reasons_against(self.problem).items() if not reason]
-        for name in (name for name in names if name != choice.method):
-            sizes, smaller = self._sizes(name, most), [m for m in size_ladder(most) if m < size.n_vectors]
-            m = size.n_vectors if not size.kept else smaller[-1] if smaller else n
-            if m not in sizes or m >= n:
+        for name in (name for name in choice.remaining if name != choice.method):
+            poor = not size.kept or size.n_vectors * POOR > n
+            if not (poor or is_learned(name)) or self.deadline.stops():
                 continue
+            most = self.costs.size(*size.rung)
+            rungs = [rung for rung in self._rungs(name) if not size.kept or self.costs.size(*rung) * LESS <= most]
+            rungs = [rung for rung in rungs if rung[1] < n] if size.kept else rungs
+            if not rungs:
+                continue
+            first = len(rungs) - 1 if size.kept else self._beside(rungs, size)
             goes_on = not size.kept and name == FALLBACK
-            if not goes_on and not self.promise.kept([self.validation.assess(name, m)])[0]:
+            if first is None or not (goes_on or self._keeps(*rungs[first])):
                 continue
-            other = SizeSearch(self.validation, name, self.promise, sizes, n, self.deadline)
-            found = other.run(sizes.index(m))
-            if found.kept and (not size.kept or found.n_vectors < size.n_vectors):
-                needs = f"needs {size.n_vectors}" if size.kept else f"misses the promise with {size.n_vectors}"
+            other = self._size_search(rungs)
+            found = other.run(first)
+            if found.kept and (not size.kept or self.costs.size(*found.rung) < most):
                 reason = (
-                    f"it needs {plural(found.n_vectors, 'vector')}, and {choice.method}, the first choice, {needs}. "
-                    f"{choice.method} was the first choice because {choice.reason}"
+                    f"it needs {self._needs(found)}, and {plain_method(size.method)}, the first choice, "
+                    + (f"needs {self._needs(size)}" if size.kept else f"misses the promise with {size.n_vectors}")
+                    + f". {choice.method} was the first choice because {choice.reason}"
                 )
                 search, size, choice = other, found, replace(choice, method=name, reason=reason)
         return search, size, choice
 
+    def _beside(self, rungs: list[Rung], size: SizeChoice) -> int | None:
+        """The rung with as many vectors as a size, if there is one below the parent's."""
+        sizes, m = [m for _, m in rungs], size.n_vectors
+        return sizes.index(m) if m in sizes and m < self.problem.n_vectors else None
+
+    def _needs(self, size: SizeChoice) -> str:
+        """The size of a candidate, in words."""
+        multiply_adds = plural(self.costs.of(*size.rung).multiply_adds, "multiply-add", ",")
+        return f"{plural(size.n_vectors, 'vector')} and {multiply_adds}"
+
     def _sound(self, search: SizeSearch, size: SizeChoice) -> tuple[SizeChoice, KernelMachine]:
         """The machine of the size chosen, or of the next larger size whose machine is like those of the folds."""
         assert self.validation is not None
-        machine = self._final(search.method, size.n_vectors)
+        machine = self._final(*size.rung)
         if not (self.validation.refits and size.kept):
             return size, machine
         candidates = []
-        for rung in range(search.sizes.index(size.n_vectors), len(search.sizes)):
-            m = search.sizes[rung]
-            candidate = self._final(search.method, m)
+        for rung in range(search.rungs.index(size.rung), len(search.rungs)):
+            method, m = search.rungs[rung]
+            candidate = self._final(method, m)
             whole = m >= self.problem.n_vectors
-            excess = 0.0 if whole else self.validation.excess_disagreement(candidate, search.method, m, self.problem)
+            excess = 0.0 if whole else self.validation.excess_disagreement(candidate, method, m, self.problem)
             found = None if excess else search.known_at(rung)
             if found is not None and found.kept:
                 return found, candidate
@@ -343,27 +479,24 @@ class Search:
         first_fold = None if self.validation is None else self.validation.folds[0].candidates.latest
         return first_fold or self.candidates.latest
 
-    def _first_rung(self, choice: MethodChoice, sizes: list[int]) -> int:
+    def _first_rung(self, choice: MethodChoice, search: SizeSearch) -> int:
         """Where the search of a size begins: at the smallest size whose trial keeps the promise."""
         own = [one for one in choice.assessments if one.method == choice.method]
+        sizes = [m for _, m in search.rungs]
         if not own:
             return int(np.searchsorted(sizes, max(4, sizes[-1] // 16)))
         kept = self.promise.kept(own)
         good = next((a.n_vectors for a, one in zip(own, kept, strict=True) if one), own[-1].n_vectors)
         return int(np.searchsorted(sizes, good))
 
-    def _pairs(self, method: str) -> bool:
-        """Whether machines of a method score pairs of classes; refitted ones do not."""
-        kept = method == "reduced_set" or (method == "selection" and bool(self.problem.against_refit))
-        return kept and self.problem.machine.head.gives_pairs
-
     def _final(self, method: str, m: int) -> KernelMachine:
         """The machine to return; with as many vectors as the parent has, the parent's own vectors."""
         return self.candidates.machine(FALLBACK if m >= self.problem.n_vectors else method, m)
 
-    def _within_costs(self, choice: MethodChoice, most: int) -> Compressed:
+    def _within_costs(self, choice: MethodChoice) -> Compressed:
         """The largest machine that itself keeps to the limits on costs, not only a stand-in of its size."""
-        limit, fewest, m = self.promise.max_bytes, CANDIDATES[choice.method].fewest, most
+        limit, fewest = self.promise.max_bytes, CANDIDATES[choice.method].fewest
+        m = self.costs.largest(choice.method)
         machine = self._final(choice.method, m)
         while limit is not None and machine.cost.n_bytes > limit and m > fewest:
             m = max(min(m - 1, int(m * limit / machine.cost.n_bytes)), fewest)
@@ -380,7 +513,7 @@ class Search:
         nearest, m = made, report.n_vectors
         while not self._is_fast(nearest):
             m -= max(1, int(SHRINK * m))
-            smaller = self._of_fewer(choice, m) if m >= CANDIDATES[choice.method].fewest else None
+            smaller = self._of_fewer(choice, m) if m >= CANDIDATES[plain_method(choice.method)].fewest else None
             if smaller is None:
                 break
             nearest = smaller
@@ -426,7 +559,7 @@ class Search:
             found = self.validation.assess(name, m)
             if not self.promise.kept([found])[0]:
                 return None
-            size = SizeChoice(m, True, found.loss, found.disagreement)
+            size = SizeChoice(name, m, True, found.loss, found.disagreement)
         reason = f"early exit on top, to keep to the latency; {choice.reason}"
         return self._compressed(self.candidates.machine(name, m), replace(choice, method=name, reason=reason), size, m)
 
@@ -434,11 +567,11 @@ class Search:
         """The machine with its report and history."""
         promise, self.last = self.promise, machine
         limit = promise.max_latency_us
-        costs = self._costs if m < self.problem.n_vectors else None
+        chooser = self._chooser if m < self.problem.n_vectors else None
         report = Report(
             promise.as_dict(),
-            method.method,
-            method.reason + ("" if costs is None else costs.describe(self.candidates, method.method, m)),
+            reported_method(method.method),
+            method.reason + ("" if chooser is None else chooser.describe(self.candidates, method.method, m)),
             machine.n_vectors,
             self.problem.n_vectors,
             **self._estimates(size),
@@ -481,7 +614,7 @@ class Search:
 
     def _refuse_costs(self, choice: MethodChoice) -> None:
         costs = ", ".join(f"{k}={v}" for k, v in self.promise.as_dict().items() if k in ("max_bytes", "max_latency_us"))
-        fewest = CANDIDATES[choice.method].fewest
+        fewest = CANDIDATES[plain_method(choice.method)].fewest
         smallest = self._compressed(self._final(choice.method, fewest), choice, None, fewest)
         assert smallest.report is not None
         n_bytes = None if self.promise.max_bytes is None else smallest.report.n_bytes

@@ -15,6 +15,7 @@ ROWS_IN_BATCH = 1000
 ROUNDS = 100  # over all rows, at most; of a row, the fastest round counts, because other programs only slow it down
 LEAST = 3  # rounds, unless one takes longer than the time allowed
 SECONDS = 0.25  # after which no further round begins
+SHORT = 0.02  # the same, where a rough figure will do
 
 
 def microseconds(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> tuple[float, float]:
@@ -29,6 +30,12 @@ def microseconds(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) ->
 def microseconds_alone(ask: Callable[[Any], Any], X: Any, seconds: float = SECONDS) -> float:
     """µs of `ask(row)` for one row at a time, taken evenly from X: with early exit they differ, and the mean counts."""
     return 1e6 * _fastest(ask, [_safe_indexing(X, [row]) for row in _even(_num_samples(X), ROWS_ALONE)], seconds)
+
+
+def speedup(parent: Callable[[Any], Any], small: Callable[[Any], Any], X: Any) -> float:
+    """How many times faster `small(rows)` is than `parent(rows)`, for many rows, taken evenly from X."""
+    batch = some_rows(X)
+    return _fastest(parent, [batch], SHORT) / _fastest(small, [batch], SHORT)
 
 
 def some_rows(X: Any) -> Any:

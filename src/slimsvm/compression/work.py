@@ -1,7 +1,8 @@
 """How much work a small machine may take, compared with the training of its parent.
 
-Work is counted in multiplications, roughly, and never by the clock, so that the same seed gives the same machine. Up to
-`SMALL` samples nobody waits long, and every machine may take `FREE`; beyond that, a share of the training.
+Work is counted in multiplications, roughly, and never by the clock, so that the same seed gives the same machine. Every
+machine may take some work whatever the training of its parent took, because nobody minds a search of 20 seconds on
+validation data or of a minute by folds; beyond that, a share of the training.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from slimsvm._record import is_sparse
 from slimsvm.compression.problem import Problem
 
 SHARE = 0.4  # of the training: a search judges about five machines
-SMALL = 5000  # samples
-FREE = 1e9  # half a second, or less
+FREE = 1e9  # half a second, or less: of a machine of a fold
+VALIDATED = 4e9  # of a machine that validation data judge: there are no folds, so there are fewer of them
 ALONE = 1e10  # of a machine whose size is given: it is the only one
 PER_VALUE = 50  # multiplications that a kernel value takes besides those of its dot product
 SPARSE = 9  # how many times longer training takes on sparse data
@@ -24,11 +25,9 @@ def training(problem: Problem) -> float:
     return float(n) * problem.n_vectors * (dot_product(problem) + 2 * PER_VALUE) * times
 
 
-def free(problem: Problem, searched: bool) -> float:
-    """The work that any machine of this problem may take, and of its folds."""
-    if not searched:
-        return ALONE
-    return FREE if problem.samples is None or len(problem.samples) <= SMALL else 0.0
+def free(searched: bool, by_folds: bool) -> float:
+    """The work that any machine of a problem may take, and of its folds."""
+    return (FREE if by_folds else VALIDATED) if searched else ALONE
 
 
 def dot_product(problem: Problem) -> float:

@@ -44,10 +44,23 @@ def resolve_gamma(gamma: float | str, X: Matrix) -> float:
         raise ValueError(f"gamma must be 'scale', 'auto', 'median' or a number. Got {gamma!r}.")
     if gamma == "auto":
         return 1.0 / float(n_features)
-    if gamma == "median":
-        left, right = np.random.default_rng(0).integers(X.shape[0], size=(2, PAIRS))
-        distances = row_norms(X[left] - X[right])
-        return 1.0 / float(np.median(distances[distances > 0])) if distances.any() else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = _median_distance(X) if gamma == "median" else n_features * _variance(X)
+    if not np.isfinite(size):
+        raise ValueError(
+            f"gamma={gamma!r} needs squares of the data, and values as large as {abs(X).max():.0e} make them overflow. "
+            f"Scale the features first, for example with MaxAbsScaler."
+        )
+    return 1.0 / size if size != 0 else 1.0
+
+
+def _median_distance(X: Matrix) -> float:
+    """The median squared distance between samples that differ; 0 if all are equal."""
+    left, right = np.random.default_rng(0).integers(X.shape[0], size=(2, PAIRS))
+    distances = row_norms(X[left] - X[right])
+    return float(np.median(distances[distances > 0])) if distances.any() else 0.0
+
+
+def _variance(X: Matrix) -> float:
     X = X.astype(np.float64, copy=False)
-    variance = float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))
-    return 1.0 / (n_features * variance) if variance != 0 else 1.0
+    return float(X.multiply(X).mean() - X.mean() ** 2) if is_sparse(X) else float(np.var(X))

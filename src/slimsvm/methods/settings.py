@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from slimsvm.methods.large_margin.metric_start import Metric, resolve_dimensions
 from slimsvm.methods.mirror.build import Choice, MirrorSettings
 from slimsvm.methods.mirror.pairs import Preimage, Search
 from slimsvm.methods.reduced_set.reduce import DISTANCE, Init, ReducedSetSettings, Refine, Solver
@@ -81,6 +82,9 @@ class ReducedSet:
 class SparseMargin:
     """Vectors placed where the margin on the training data is largest (Wu, Schölkopf & Bakır 2005).
 
+    With `metric="diagonal"` or `metric="projection"`, a map of the features is learned together with the vectors, as in
+    `SparseLargeMarginClassifier`; for the rbf kernel only.
+
     Parameters
     ----------
     loss : {"auto", "hinge", "squared_hinge"}, default="auto"
@@ -88,16 +92,47 @@ class SparseMargin:
         more often.
     C : float, default=None
         Cost of a unit of slack; by default the model's own C.
+    metric : {"fixed", "diagonal", "projection"}, default="fixed"
+        Whether the model's metric stays, a scale per feature is learned, or a projection.
+    n_components : int or float, default=None
+        Dimensions of the projection, or their share of the features. With a budget, the default is found by the search;
+        without one it is a third of up to 64 features, and of more features 10 and one more for each output.
+    max_features : int or float, default=None
+        The most features that a diagonal metric may use, or their share; by default all. With a budget, the default is
+        found by the search.
     """
 
     loss: RefitLoss = "auto"
     C: float | None = None
-    name: ClassVar[str] = "sparse_margin"
+    metric: Metric = "fixed"
+    n_components: int | float | None = None
+    max_features: int | float | None = None
+
+    @property
+    def name(self) -> str:
+        """The method's name in reports."""
+        return "sparse_margin" if self.metric == "fixed" else f"sparse_margin+{self.metric}"
+
+    def dimensions(self, d: int) -> int | None:
+        """The dimensions that a map of d features should have; None if they are not given."""
+        name = "max_features" if self.metric == "diagonal" else "n_components"
+        given = getattr(self, name)
+        return None if given is None else resolve_dimensions(given, d, "SparseMargin", name)
 
     def check(self, whose: str) -> None:
         """Refuse settings that no run can work with."""
         check_choice(self.loss, "loss", whose, get_args(RefitLoss))
         _check_cost(self.C, whose)
+        check_choice(self.metric, "metric", whose, get_args(Metric))
+        for name, metric in (("n_components", "projection"), ("max_features", "diagonal")):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            if self.metric != metric:
+                raise ValueError(
+                    f"{name} of SparseMargin goes with metric={metric!r}. Got metric={self.metric!r}. Leave it out."
+                )
+            check_number(given, name, "SparseMargin", above=0)
 
 
 @dataclass(frozen=True)
@@ -170,10 +205,17 @@ class MirrorPoints:
 
 
 MethodSettings = ReducedSet | SparseMargin | Selection | Growing | MirrorPoints
-BY_NAME: dict[str, MethodSettings] = {
-    one.name: one
-    for one in (SparseMargin(), ReducedSet(refit=True), Selection(), Growing(), ReducedSet(), MirrorPoints())
-}
+_ALL: tuple[MethodSettings, ...] = (
+    SparseMargin(),
+    SparseMargin(metric="diagonal"),
+    SparseMargin(metric="projection"),
+    ReducedSet(refit=True),
+    Selection(),
+    Growing(),
+    ReducedSet(),
+    MirrorPoints(),
+)
+BY_NAME = {one.name: one for one in _ALL}
 
 
 def _check_cost(C: Any, whose: str) -> None:

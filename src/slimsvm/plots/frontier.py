@@ -26,6 +26,8 @@ STYLES = {
     "growing": ("C3", "v"),
     "reduced_set": ("C4", "^"),
     "mirror": ("C5", "<"),
+    "sparse_margin+diagonal": ("navy", "o"),
+    "sparse_margin+projection": ("deepskyblue", "o"),
     "nystroem": ("C8", ">"),
     "subsampled": ("C7", "p"),
     "boosted trees": ("C9", "h"),

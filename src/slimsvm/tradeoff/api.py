@@ -54,8 +54,9 @@ def frontier(
     sizes : sequence of int or float, default=None
         Numbers of vectors, or shares of the model's; by default 5, 10, 20, 50, ... up to half of them.
     methods : sequence of str, default=None
-        "reduced_set", "reduced_set+refit", "sparse_margin", "growing", "selection" or "mirror", each also with
-        "+early_exit" appended. By default all that apply, except "mirror".
+        "reduced_set", "reduced_set+refit", "sparse_margin", "sparse_margin+diagonal", "sparse_margin+projection",
+        "growing", "selection" or "mirror", each also with "+early_exit" appended. By default all that apply, except
+        "mirror".
     cv : int or splitter, default=5
         Cross-validation folds. In each of them the model is refitted with its own parameters and compressed; scores are
         those of the held-out samples of all folds.

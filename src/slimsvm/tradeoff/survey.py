@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline
 
 from slimsvm._unwrap import compressed_model
 from slimsvm._words import plural
-from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT, CandidateCache
+from slimsvm.compression.candidates.cache import CANDIDATES, CandidateCache
+from slimsvm.compression.candidates.naming import EARLY_EXIT
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.timing import microseconds, some_rows

@@ -195,7 +195,8 @@ def test_a_larger_size_that_breaks_the_promise_is_not_said_to_keep_it() -> None:
             return Assessment(method, m, Estimate(losses[m], 0.001, 0.001), Estimate(0.0, 0.001, 0.001))
 
     validation: Any = Known()
-    search = SizeSearch(validation, "selection", Promise(max_loss=0.005), [2, 4], 100, Deadline())
+    rungs = [("selection", 2), ("selection", 4)]
+    search = SizeSearch(validation, Promise(max_loss=0.005), rungs, 100, Deadline())
     assert search.known_at(0).kept
     assert not search.known_at(1).kept
 

@@ -357,6 +357,7 @@ def test_wrong_parameters(moons: Any, options: Any, sentence: str) -> None:
         ),
         ({"kernel": "linear"}, "kernel of MultiKernelGrowingSVC must be one of 'rbf', 'laplacian'"),
         ({"width_patience": 0}, "width_patience of MultiKernelGrowingSVC must be"),
+        ({"gamma": 0.0}, r"gamma of MultiKernelGrowingSVC must be .* above 0\. Got 0\.0"),
     ],
 )
 def test_wrong_widths(moons: Any, options: Any, sentence: str) -> None:

@@ -37,6 +37,8 @@ class Candidate(ABC):
     name: ClassVar[str]
     automatic: ClassVar[bool] = True  # whether "auto" may choose it
     fewest: ClassVar[int] = 1  # vectors of its smallest machine
+    learns: ClassVar[bool] = False  # whether it learns a metric
+    learns_scales: ClassVar[bool] = False  # whether that has one scale per feature
 
     def __init__(self, machines: Machines, rng: np.random.Generator) -> None:
         self.machines, self.problem, self.rng = machines, machines.problem, rng
@@ -44,6 +46,15 @@ class Candidate(ABC):
     @abstractmethod
     def make(self, m: int) -> tuple[KernelMachine, History]:
         """A machine of at most m vectors, and the steps that led to it."""
+
+    def make_in(self, m: int, p: int) -> tuple[KernelMachine, History]:
+        """The same with a learned map of p dimensions, if the method learns one."""
+        raise TypeError(f"{self.name} learns no map")
+
+    @classmethod
+    def default_dimensions(cls, problem: Problem) -> int | None:
+        """The dimensions of a machine's learned map if nobody names them; None if the method learns none."""
+        return None
 
     @classmethod
     def reason_against(cls, problem: Problem) -> str:
@@ -54,8 +65,8 @@ class Candidate(ABC):
             return f"does not apply: {error}"
         return cls._against(problem)
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         """What else stands in the way."""
         return ""
 
@@ -64,7 +75,7 @@ class Candidate(ABC):
         """Why the settings that were asked for do not fit the problem; empty if they do."""
         return ""
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def work(problem: Problem, m: int) -> float:
+    def work(cls, problem: Problem, m: int) -> float:
         """The least work that a machine of m vectors takes, roughly, in multiplications."""

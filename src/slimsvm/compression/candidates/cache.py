@@ -8,8 +8,11 @@ import numpy as np
 
 from slimsvm.compression import work
 from slimsvm.compression.candidates.base import Candidate, History
+from slimsvm.compression.candidates.coefficients import refitted_with_share
 from slimsvm.compression.candidates.growing import Growing
+from slimsvm.compression.candidates.learned_margin import DiagonalMargin, ProjectedMargin
 from slimsvm.compression.candidates.mirror import MirrorPoints
+from slimsvm.compression.candidates.naming import EARLY_EXIT, dimensions_of, plain_method, share_of, without_share
 from slimsvm.compression.candidates.reduced_set import ReducedSet, RefittedReducedSet
 from slimsvm.compression.candidates.selection import Selection
 from slimsvm.compression.candidates.sparse_margin import SparseMargin
@@ -19,10 +22,20 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.early_exit import add_early_exit
 
+# In the order of preference: among candidates that are equally good, the first one is chosen.
 CANDIDATES: dict[str, type[Candidate]] = {
-    one.name: one for one in (SparseMargin, RefittedReducedSet, Selection, Growing, ReducedSet, MirrorPoints)
+    one.name: one
+    for one in (
+        SparseMargin,
+        RefittedReducedSet,
+        Selection,
+        Growing,
+        ReducedSet,
+        MirrorPoints,
+        DiagonalMargin,
+        ProjectedMargin,
+    )
 }
-EARLY_EXIT = "+early_exit"
 FALLBACK = "reduced_set"  # always applies, and its work does not grow with the data
 
 
@@ -74,8 +87,12 @@ class CandidateCache:
             return self._machines[key]
         if method.endswith(EARLY_EXIT):
             self._machines[key] = self._with_early_exit(*key)
+        elif share_of(method) != 1.0:
+            plain = self.plain(without_share(method), m)
+            self._machines[key] = refitted_with_share(self.problem, plain, share_of(method))
         else:
-            self._machines[key], self._histories[key] = self._candidate(method).make(int(m))
+            candidate, p = self._candidate(plain_method(method)), dimensions_of(method)
+            self._machines[key], self._histories[key] = candidate.make(m) if p is None else candidate.make_in(m, p)
         return self._machines[key]
 
     @property
@@ -85,7 +102,7 @@ class CandidateCache:
 
     def history(self, method: str, m: int) -> History:
         """The steps that led to a machine; their keys depend on the method."""
-        return self._histories.get((method.removesuffix(EARLY_EXIT), int(m)), [])
+        return self._histories.get((without_share(method.removesuffix(EARLY_EXIT)), int(m)), [])
 
     def _with_early_exit(self, method: str, m: int) -> KernelMachine:
         samples = self.problem.samples

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.compression.problem import Problem
 from slimsvm.heads import LinearHead
@@ -17,8 +19,16 @@ HINGE, SQUARE = (3.5e4, 6.0), (5e3, 1.0)  # work of a fit per sample and output:
 
 def refitted(problem: Problem, small: KernelMachine) -> KernelMachine:
     """The small machine with the coefficients of the largest margin on the problem's samples."""
-    losses = losses_for(problem, small.n_vectors)
-    return nearest(problem, [problem.refit_problem.refit(small, loss) for loss in losses])
+    refit, losses = problem.refit_problem_of(small), losses_for(problem, small.n_vectors)
+    return nearest(problem, [refit.refit(small, loss) for loss in losses])
+
+
+def refitted_with_share(problem: Problem, small: KernelMachine, share: float) -> KernelMachine:
+    """The vectors of a small machine with the coefficients of a share of the model's C."""
+    cheaper = replace(problem, terms=replace(problem.terms, C=share * float(problem.terms.C or 1.0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return refitted(cheaper, small)
 
 
 def nearest(problem: Problem, machines: list[KernelMachine]) -> KernelMachine:

@@ -69,13 +69,13 @@ class Growing(Candidate):
             grown.fit(refit_problem.points.given, samples.y, sample_weight=refit_problem.costs)
         self._steps |= {one["n_vectors"]: (one, grown.machines_) for one in grown.history_}
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         if not problem.task.is_classification:
             return "is for models that answer with classes"
         degree = problem.machine.kernel.degree
         return problem.against_refit or ("" if degree == int(degree) else "needs a whole degree of the kernel")
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         return STEPS / 2 * refit_work(problem, m)

@@ -30,12 +30,12 @@ class MirrorPoints(Candidate):
         )
         return found.machine, found.history
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         if not problem.task.is_classification:
             return "is for models that answer with classes"
         return "needs data X" if problem.samples is None else ""
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         return 0.0  # never asked for: it is only made on request

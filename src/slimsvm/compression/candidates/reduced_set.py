@@ -49,8 +49,8 @@ class ReducedSet(Candidate):
             return FEWER if target.n_points * target.X.shape[1] * target.n_outputs > LARGE else most
         return work.iterations(self.machines.allowed / 2, _step_work(problem, m), least, most)
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         return 2 * ITERATIONS[0] * _step_work(problem, m)  # finding the start takes as much again
 
 
@@ -68,10 +68,10 @@ class RefittedReducedSet(Candidate):
         small = self.machines.machine("reduced_set", m)
         return refitted(self.problem, small), self.machines.history("reduced_set", m)
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         return problem.against_refit
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         return ReducedSet.work(problem, m) + refit_work(problem, m)

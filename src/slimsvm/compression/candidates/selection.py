@@ -27,7 +27,7 @@ class Selection(Candidate):
         refits = not self.problem.against_refit
         return refitted(self.problem, reduced.machine) if refits else reduced.machine, list(reduced.history)
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         chosen = float(problem.n_vectors) * m * (m + work.dot_product(problem) + work.PER_VALUE)
         return chosen + (0.0 if problem.against_refit else refit_work(problem, m))

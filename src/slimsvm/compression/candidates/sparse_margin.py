@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray, is_sparse
+from slimsvm.answers import Value
 from slimsvm.compression import work
 from slimsvm.compression.candidates.base import Candidate, History, Machines
 from slimsvm.compression.candidates.coefficients import losses_for, nearest, refit_work
 from slimsvm.compression.candidates.reduced_set import ReducedSet
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
+from slimsvm.compression.rows import RowProblem, RowTerms
 from slimsvm.kernels import Linear
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
@@ -58,6 +61,8 @@ class SparseMargin(Candidate):
         self._reduced_sets = ReducedSet(machines, rng.spawn(1)[0])
 
     def make(self, m: int) -> tuple[KernelMachine, History]:
+        if self.problem.rows is not None:
+            return self._make_on_rows(self.problem.rows, m)
         refit_problem = self.problem.refit_problem
         m = min(m, refit_problem.points.n_points, self.problem.n_vectors)
         with calm_blas(float(m) * np.prod(refit_problem.points.X.shape)), warnings.catch_warnings():
@@ -70,6 +75,16 @@ class SparseMargin(Candidate):
         return nearest(
             self.problem, [refit_problem.make_machine(refit_problem.points.add_centre(Z), fit) for fit in fits]
         ), history
+
+    def _make_on_rows(self, rows: RowProblem, m: int) -> tuple[KernelMachine, History]:
+        """The machine on all rows, whose sample the problem's samples are."""
+        refit, history = self.problem.refit_problem, History()
+        loss = self.machines.request.settings(MarginSettings).loss
+        start = refit.points.add_centre(next(self._starts(min(m, refit.points.n_points, self.problem.n_vectors))))
+        epsilon = self.problem.epsilon if isinstance(refit.answer, Value) else 0.0
+        terms = RowTerms(self.problem.terms, epsilon, self.problem.task.cheap_loss if loss == "auto" else loss)
+        points, fit = rows.trained(start, terms, self.rng, self.machines.progress, history)
+        return replace(refit, level=rows.data.survey.level).make_machine(points, fit), history
 
     def _move(self, start: Placement) -> tuple[Found, History]:
         refit_problem, history = self.problem.refit_problem, History()
@@ -112,8 +127,8 @@ class SparseMargin(Candidate):
         loss = self.machines.request.settings(MarginSettings).loss
         return losses_for(self.problem, m) if loss == "auto" else (loss,)
 
-    @staticmethod
-    def _against(problem: Problem) -> str:
+    @classmethod
+    def _against(cls, problem: Problem) -> str:
         kernel, samples = problem.machine.kernel, problem.samples
         if isinstance(kernel, Linear):
             return "is not for the linear kernel, which needs no more vectors than outputs"
@@ -130,8 +145,8 @@ class SparseMargin(Candidate):
             return ""
         return f"takes loss={' or '.join(map(repr, losses))} for this model. Got loss={loss!r}"
 
-    @staticmethod
-    def work(problem: Problem, m: int) -> float:
+    @classmethod
+    def work(cls, problem: Problem, m: int) -> float:
         points, margin = problem.refit_problem.points, problem.refit_problem.problem
         moving = ITERATIONS[0] * _step_work(problem, m)
         if work_of_a_step(points, margin, m) > EXPENSIVE:

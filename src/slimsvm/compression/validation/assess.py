@@ -9,10 +9,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from slimsvm._words import plural
-from slimsvm.compression.candidates.cache import CANDIDATES, EARLY_EXIT
+from slimsvm.compression.candidates.cache import CANDIDATES
+from slimsvm.compression.candidates.naming import plain_method
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.validation.answers import Comparison, cached_answers
-from slimsvm.compression.validation.estimates import Assessment, Estimate, disagreement, loss
+from slimsvm.compression.validation.estimates import Assessment, Estimate, disagreement, gain, loss
 from slimsvm.compression.validation.folds import Fold
 from slimsvm.compression.validation.scoring import Scorer
 from slimsvm.machine import KernelMachine
@@ -40,6 +41,7 @@ class Validation:
         self.folds, self.scorer, self.refits, self.n_jobs = list(folds), scorer, refits, n_jobs
         self.progress = progress
         self.known: dict[tuple[str, int], Assessment] = {}
+        self._parts: dict[tuple[str, int], list[Comparison]] = {}
 
     @property
     def n_samples(self) -> int:
@@ -68,9 +70,13 @@ class Validation:
         agreement_will_do = self.scorer is None and not parts[0].parent.task.supervised
         lost = loss(parts, self.scorer) if labelled or agreement_will_do else None
         found = Assessment(method, int(m), lost and self._widened(lost), self._widened(disagreement(parts)))
-        self.known[method, int(m)] = found
+        self.known[method, int(m)], self._parts[method, int(m)] = found, parts
         self._log(found)
         return found
+
+    def difference(self, one: tuple[str, int], other: tuple[str, int]) -> Estimate:
+        """How much lower a candidate scores than another one, both judged before, sample by sample."""
+        return gain(self._parts[one], self._parts[other], self.scorer)
 
     def _widened(self, estimate: Estimate) -> Estimate:
         """An estimate whose error includes that another machine is returned than those judged."""
@@ -79,7 +85,7 @@ class Validation:
 
     def _worth_threads(self, method: str, m: int) -> bool:
         """Whether threads help: small machines are mostly made in Python, one after the other."""
-        candidate = CANDIDATES[method.removesuffix(EARLY_EXIT)]
+        candidate = CANDIDATES[plain_method(method)]
         small = candidate.automatic and candidate.work(self.folds[0].candidates.problem, m) < THREADED
         return len(self.folds) > 1 and not small
 

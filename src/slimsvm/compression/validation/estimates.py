@@ -25,7 +25,7 @@ from slimsvm.compression.validation.answers import CachedAnswers, Comparison
 from slimsvm.compression.validation.jackknife import Models, mean_score
 from slimsvm.compression.validation.scoring import Scorer
 
-TRUST = 0.15  # of the disagreement: how far off the estimate from the parent's confidence may be
+TRUST = 0.25  # of the disagreement: how far off the estimate from the parent's confidence may be
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,26 @@ def loss(parts: Sequence[Comparison], scorer: Scorer | None) -> Estimate:
     return _jackknifed(parts, scorer, lambda part: [(1.0, part.parent), (-1.0, part.small)])
 
 
+def gain(parts: Sequence[Comparison], others: Sequence[Comparison], scorer: Scorer | None) -> Estimate:
+    """How much lower the small machines of `parts` score than those of `others`, on the same held-out samples."""
+    better = {id(part): other.small for part, other in zip(parts, others, strict=True)}
+    if scorer is not None:
+        return _jackknifed(parts, scorer, lambda part: [(1.0, better[id(part)]), (-1.0, part.small)])
+    d = [_right(other) - _right(part) for part, other in zip(parts, others, strict=True)]
+    return _mean(np.concatenate(d), parts)
+
+
 def score(parts: Sequence[Comparison], scorer: Scorer | None) -> Estimate:
     """The small machine's own score."""
     if scorer is not None:
         return _jackknifed(parts, scorer, lambda part: [(1.0, part.small)])
-    right = [part.small.predict_all() == (part.parent.predict_all() if part.y is None else part.y) for part in parts]
-    return _mean(np.concatenate(right).astype(np.float64), parts)
+    return _mean(np.concatenate([_right(part) for part in parts]), parts)
+
+
+def _right(part: Comparison) -> FloatArray:
+    """Whether each answer of the small machine is right, or the parent's if there are no labels: 1 or 0."""
+    expected = part.parent.predict_all() if part.y is None else part.y
+    return np.asarray(part.small.predict_all() == expected, dtype=np.float64)
 
 
 def _jackknifed(parts: Sequence[Comparison], scorer: Scorer, models: Models) -> Estimate:

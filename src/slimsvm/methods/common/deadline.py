@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 
 
+class TimeUp(Exception):
+    """Work ended because its time was up."""
+
+
 class Deadline:
     """A moment `seconds` from now; without seconds it never comes.
 
@@ -20,3 +24,12 @@ class Deadline:
         if self._ends is not None and time.monotonic() >= self._ends:
             self.stopped = True
         return self.stopped
+
+    def spend(self, seconds: float) -> None:
+        """Count work that was done before."""
+        self._ends = None if self._ends is None else self._ends - seconds
+
+    def check(self) -> None:
+        """Raise TimeUp if the time is up."""
+        if self.stops():
+            raise TimeUp

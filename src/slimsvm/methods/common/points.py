@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
+from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, geometry
 from slimsvm.kernels.geometry import row_norms
 
@@ -21,8 +22,12 @@ BLOCK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 class Points:
     """X (n, p) and a kernel. Dense points of a radial kernel are held about their mean, `centre`, and so are all Z.
 
+    `before` is the scaling that samples went through before they became points, if there was one.
+
     `centred=False` takes X as it is, because it has been centred before.
     """
+
+    before: InputMap | None = None
 
     def __init__(self, kernel: Kernel, X: Any, *, centred: bool = True) -> None:
         self.kernel, self.given = kernel, X

@@ -60,10 +60,13 @@ class Progress:
         if cls._handler is not None:
             logger.removeHandler(cls._handler)
 
-    def tell(self, message: str, *values: Any, always: bool = False) -> None:
-        """Log a line, unless the last one was less than a second ago; with `always`, log it anyway."""
+    def tell(self, message: str, *values: Any, always: bool = False, share: float | None = None) -> None:
+        """Log a line, unless the last one was less than a second ago; with `always`, log it anyway.
+
+        `share` is how much of the work is done, for those who show a bar: an attribute of the log record.
+        """
         now = time.monotonic()
         if self._verbose <= 0 or (not always and self._verbose == 1 and now - self._told < SECONDS):
             return
         self._told = now
-        logger.info(f"[slimsvm] {self._name}, %.1f s: {message}", now - self._began, *values)
+        logger.info(f"[slimsvm] {self._name}, %.1f s: {message}", now - self._began, *values, extra={"share": share})

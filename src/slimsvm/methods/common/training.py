@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.svm import SVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from slimsvm._record import FloatArray
+from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Answer
 from slimsvm.arrays import narrow_indices
+from slimsvm.data.survey import Moments
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.heads import LinearHead
 from slimsvm.importers import import_model
@@ -22,6 +24,7 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.points import Points
+from slimsvm.optim.margin_problem import MarginProblem
 from slimsvm.parameters import check_number
 from slimsvm.sparse_parts import check_sparse
 
@@ -33,11 +36,46 @@ def kernel_of(estimator: Any, X: Any) -> Kernel:
 
     If gamma is None, it is "scale", or "median" for an estimator that learns its metric.
     """
-    given = estimator.gamma
-    if given is None:
-        given = "scale" if estimator.metric == "fixed" else "median"
-    gamma = resolve_gamma(given, X)
+    gamma = resolve_gamma(width_parameter(estimator), X)
     return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
+
+
+def width_parameter(estimator: Any) -> float | str:
+    """The `gamma` of an estimator, or what None stands for."""
+    if estimator.gamma is None:
+        return "scale" if estimator.metric == "fixed" else "median"
+    return estimator.gamma  # type: ignore[no-any-return]
+
+
+def scaling_of(mean: FloatArray, variance: FloatArray, sparse: bool) -> InputMap:
+    """The map to features of mean 0 and variance 1, as StandardScaler's; sparse features are not shifted.
+
+    Features whose deviation is below the rounding errors of their mean are constant, and are only shifted.
+    """
+    deviation = np.sqrt(variance)
+    constant = deviation <= 10.0 * np.finfo(np.float64).eps * np.abs(mean)
+    shift = np.zeros_like(mean) if sparse else mean
+    return InputMap(shift, 1.0 / np.where(constant, 1.0, deviation))
+
+
+def scale_rows(X: Any, scaling: InputMap) -> Any:
+    """Rows after a scaling; CSR rows stay CSR, whose scaling does not shift."""
+    if not is_sparse(X):
+        return (X - scaling.shift) * scaling.scale
+    return sparse.csr_array(X @ sparse.diags_array(scaling.scale))
+
+
+def points_of(estimator: Any, X: Any) -> Points:
+    """The samples as points with the kernel of an estimator, scaled first if it has `standardize`."""
+    if not getattr(estimator, "standardize", False):
+        return Points(kernel_of(estimator, X), X)
+    moments = Moments()
+    moments.add(X)
+    scaling = scaling_of(moments.mean, moments.variance, is_sparse(X))
+    X = scale_rows(X, scaling)
+    points = Points(kernel_of(estimator, X), X)
+    points.before = scaling
+    return points
 
 
 def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
@@ -53,8 +91,31 @@ def signs_of(y: NDArray[Any], whose: str) -> tuple[NDArray[Any], FloatArray]:
             f"{whose} needs samples of at least 2 classes, with weights above zero. "
             f"Got 1 class: {classes.tolist()[0]!r}."
         )
-    member = place[:, None] == (np.array([1]) if len(classes) == 2 else np.arange(len(classes)))
-    return classes, np.where(member, 1.0, -1.0)
+    return classes, signs(place, len(classes))
+
+
+def signs(place: NDArray[Any], n_classes: int) -> FloatArray:
+    """Y (N, q) of −1 and +1 from places of classes (N,): the second class of two, else each class against the rest."""
+    member = place[:, None] == (np.array([1]) if n_classes == 2 else np.arange(n_classes))
+    return np.where(member, 1.0, -1.0)
+
+
+def margin_of_classes(y: FloatArray, costs: FloatArray, n_classes: int, part: Any = slice(None)) -> MarginProblem:
+    """The margin problem of places y of classes (N,), of which some may be missing; `part` are the outputs of it."""
+    Y = signs(y, n_classes)[:, part]
+    return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(costs[:, None], Y.shape), np.zeros(Y.shape[1]))
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], counts: FloatArray) -> FloatArray:
+    """The weight of each class, (k,), above zero; `counts` are the samples of each."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(counts.sum() / (len(classes) * counts))
+    found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes))
+    if not (np.isfinite(found) & (found > 0)).all():
+        raise ValueError(f"class_weight must hold finite numbers above 0 for rows in blocks. Got {class_weight!r}.")
+    return found
 
 
 def sample_costs(C: float, X: Any, y: Any, class_weight: Any, sample_weight: Any) -> FloatArray:
@@ -97,7 +158,7 @@ def classification_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> C
     costs = sample_costs(getattr(estimator, "C", 1.0), X, y, estimator.class_weight, sample_weight)
     X, y, costs = _drop_samples_without_cost(estimator, X, y, costs)
     classes, Y = signs_of(y, type(estimator).__name__)
-    return ClassificationTask(Points(kernel_of(estimator, X), X), classes, Y, costs)
+    return ClassificationTask(points_of(estimator, X), classes, Y, costs)
 
 
 @dataclass(frozen=True)
@@ -124,7 +185,7 @@ def regression_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Regre
     costs = sample_costs(estimator.C, X, y, None, sample_weight)
     X, y, costs = _drop_samples_without_cost(estimator, X, y, costs)
     level = float(np.average(y, weights=costs))
-    return RegressionTask(Points(kernel_of(estimator, X), X), y - level, level, costs)
+    return RegressionTask(points_of(estimator, X), y - level, level, costs)
 
 
 def one_class_data(estimator: Any, X: Any, sample_weight: Any) -> tuple[Points, FloatArray]:
@@ -133,7 +194,7 @@ def one_class_data(estimator: Any, X: Any, sample_weight: Any) -> tuple[Points, 
     X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float64)
     weights = sample_costs(1.0, X, None, None, sample_weight)
     X, _, weights = _drop_samples_without_cost(estimator, X, weights, weights)
-    return Points(kernel_of(estimator, X), X), weights
+    return points_of(estimator, X), weights
 
 
 def _drop_samples_without_cost(
@@ -180,10 +241,12 @@ def make_machine(
 ) -> KernelMachine:
     """The machine of trained vectors and coefficients, with the names of the features.
 
-    Vectors are about the points' centre. With a learned map A they are in the mapped space, and x → A (x − centre).
+    Vectors are about the points' centre. With a learned map A they are in the mapped space, and x → A (x − centre). A
+    scaling of the samples comes before.
     """
-    head, names = LinearHead(beta, b), feature_names(estimator)
+    head, names, before = LinearHead(beta, b), feature_names(estimator), points.before
     if A is None:
-        return KernelMachine(points.kernel, points.add_centre(Z), head, answer, feature_names=names)
-    centre = np.zeros(A.shape[-1]) if points.centre is None else points.centre
-    return KernelMachine(points.kernel, Z, head, answer, input_map=InputMap(centre, A), feature_names=names)
+        return KernelMachine(points.kernel, points.add_centre(Z), head, answer, input_map=before, feature_names=names)
+    learned = InputMap(np.zeros(A.shape[-1]) if points.centre is None else points.centre, A)
+    learned = learned if before is None else before.then(learned)
+    return KernelMachine(points.kernel, Z, head, answer, input_map=learned, feature_names=names)

@@ -348,6 +348,8 @@ class MultiKernelGrowingSVC(_Growing):
     def _settings(self) -> GrowingSettings:
         whose = type(self).__name__
         check_choice(self.kernel, "kernel", whose, ("rbf", "laplacian"))
+        if not isinstance(self.gamma, str):
+            check_number(self.gamma, "gamma", whose, above=0)  # no factor leads from zero to another width
         check_count(self.width_patience, "width_patience", whose)
         check_number(self.width_factor, "width_factor", whose, above=0, below=1)
         check_number(self.delta_factor, "delta_factor", whose, above=0)

@@ -8,7 +8,9 @@ share their vectors: W is the sum over the classes, each against the rest.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,12 +18,15 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from slimsvm.answers import Classes
+from slimsvm.data import Rows
 from slimsvm.estimator import MachineClassifier
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import class_block
+from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import check_choice, check_number
@@ -72,11 +77,22 @@ class SparseLargeMarginClassifier(MachineClassifier):
         The largest number of iterations of L-BFGS. Real data often use them all, without a warning: the last ones gain
         little, and the coefficients are exact for the final vectors. `n_iter_` is the number used.
     n_passes : int, default=None
-        Passes of the mini-batches over the data; by default 20, or more if these are fewer than 4000 steps.
+        Passes of the mini-batches over the data; by default 20, or more if these are fewer than 4000 steps. Rows in
+        blocks are read at least twice, and otherwise until 20 million rows have been read.
     batch_size : int, default=256
         The number of samples in a mini-batch.
     tol : float, default=1e-6
         L-BFGS stops when a step gains less than this share of the objective.
+    standardize : bool, default=False
+        Whether features are scaled to mean 0 and variance 1 (sparse ones are not shifted). The scaling becomes part of
+        the machine.
+    max_time : float, default=None
+        Seconds after which the training stops, with a ConvergenceWarning and the best machine so far. The result then
+        depends on the speed of the computer.
+    checkpoint : str or path, default=None
+        A file that the state of the training is saved to every few seconds. If it exists, the training goes on from
+        there, and ends with the same machine as if it had never stopped. The data are then read in blocks. Delete the
+        file when you have saved the machine. Needs a number as `random_state`.
     random_state : int, RandomState instance or None, default=None
         Seed; the same seed gives the same machine.
     verbose : int, default=0
@@ -88,7 +104,7 @@ class SparseLargeMarginClassifier(MachineClassifier):
     machine_ : KernelMachine
     n_vectors_, vectors_, classes_, n_features_in_ : of `machine_`.
     objective_ : float, W at the final vectors, with the penalty on the map.
-    gap_ : float, the duality gap of the coefficients.
+    gap_ : float, the duality gap of the coefficients, or a bound on it for rows in blocks.
     n_iter_ : int, the iterations of L-BFGS, or the passes over the data.
     history_ : list of dict, one per improvement of the best run: `step`, `objective`.
     """
@@ -116,6 +132,9 @@ class SparseLargeMarginClassifier(MachineClassifier):
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,
+        standardize: bool = False,
+        max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -142,21 +161,26 @@ class SparseLargeMarginClassifier(MachineClassifier):
         self.n_passes = n_passes
         self.batch_size = batch_size
         self.tol = tol
+        self.standardize = standardize
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.precision = precision
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginClassifier:
-        """Train on X (N, d) and y (N,). Samples of weight zero are left out.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseLargeMarginClassifier:
+        """Train on X (N, d) and y (N,), or on rows in blocks (`slimsvm.data`). Samples of weight zero are left out.
 
         Ctrl-C leaves the best machine so far in `machine_`, once every class has begun.
         """
         self._check_parameters()
+        rows = rows_of(self, X, y, sample_weight)
+        if rows is not None:
+            return self._fit_rows(rows)
         task = training.classification_task(self, X, y, sample_weight)
-        q = task.Y.shape[1]
-        parts = np.eye(q, dtype=bool) if self.vectors == "per_class" else np.ones((1, q), dtype=bool)
+        parts = self._parts(task.Y.shape[1])
         problems = [_search_problem(replace(task, Y=task.Y[:, part])) for part in parts]
         search.train(self, task.points, problems, self.loss, Classes(task.classes), outputs=parts)
         return self
@@ -187,6 +211,27 @@ class SparseLargeMarginClassifier(MachineClassifier):
             raise ValueError(f"partial_fit of {type(self).__name__} needs vectors='shared'. Got vectors='per_class'.")
         block, known = class_block(self, X, y, classes, sample_weight)
         online.learn(self, block, block.sign.shape[1], self.loss, Classes(known), tilt=0.0, C=float(self.C))
+        return self
+
+    def _parts(self, q: int) -> NDArray[np.bool_]:
+        """The outputs that share vectors, (groups, q)."""
+        return np.eye(q, dtype=bool) if self.vectors == "per_class" else np.ones((1, q), dtype=bool)
+
+    def _fit_rows(self, rows: Rows) -> SparseLargeMarginClassifier:
+        """Train on rows in blocks."""
+        check_number(self.C, "C", type(self).__name__, above=0)
+        data = RowData.of(self, rows, "classes")
+        classes = data.survey.classes
+        assert classes is not None
+        data.unit = self.C * training.class_weights(self.class_weight, classes, data.survey.counts)
+        Y = training.signs(data.survey.y, len(classes))
+        task, parts = training.ClassificationTask(data.points, classes, Y, data.costs), self._parts(Y.shape[1])
+        problems = []
+        for part in parts:
+            problem = _search_problem(replace(task, Y=Y[:, part]))
+            margin_of = partial(training.margin_of_classes, n_classes=len(classes), part=part)
+            problems.append(replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of))
+        train_on_rows(self, data, problems, self.loss, Classes(classes), outputs=parts)
         return self
 
 

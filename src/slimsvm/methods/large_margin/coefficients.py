@@ -11,6 +11,7 @@ better on all samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from slimsvm._record import FloatArray
 from slimsvm.methods.large_margin.descent import EVALUATED, Batch, Descent
 from slimsvm.methods.large_margin.objective import MarginFit, whitening
 from slimsvm.optim.linear import factor
-from slimsvm.optim.margin_problem import MarginSolution
+from slimsvm.optim.margin_problem import Loss, MarginSolution
 from slimsvm.optim.preconditioned import preconditioned_lbfgs
 from slimsvm.optim.result import Status
 
 WORK = 2e10  # products of the curvature, m² for each output and sample with a loss
 LEAST_BEND = 1e-9  # of the mean diagonal, added to the curvature of the intercept, which may have none
+CLOSE = 1e-6  # smallest to largest eigenvalue of K_z, below which coefficients need double precision
 TOLERANCE = 1e-6  # of the objective: what may be left to gain
 KEPT = 2**26  # kernel values, at most, that are stored for all passes: 256 MiB
 ROUNDS, ITERATIONS = 5, 8  # estimates of the curvature, and iterations with each, at most
@@ -36,14 +38,14 @@ Passes = Callable[[], Iterable[Batch]]
 class PassObjective:
     """The objective of `descent.py` as a function of W (m + 1, q) alone, with its gradient, over all N samples."""
 
-    def __init__(self, descent: Descent, passes: Passes, n_samples: int) -> None:
+    def __init__(self, descent: Descent, passes: Passes, n_samples: int, keep: bool = False) -> None:
         self.descent, self.passes, self.n = descent, passes, n_samples
         Z = descent.place.Z
         self.K_z = np.asarray(descent.kernel.gram(Z, Z), dtype=np.float64)
         self.ridge, self.tilt = descent.scales.ridge, descent.scales.tilt
 
         self.kept: list[tuple[Batch, Any]] = []
-        if n_samples * len(Z) <= KEPT:
+        if keep and n_samples * len(Z) <= KEPT:
             self.kept = [(batch, descent.features(batch)) for batch in self._batches()]
 
     def __call__(self, W: FloatArray) -> tuple[float, FloatArray]:
@@ -103,9 +105,12 @@ class PassObjective:
         return float(inside.sum()) + float(np.abs(by_W[-1]).max()) * abs(value)
 
 
-def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float) -> MarginFit:
-    """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū."""
-    objective = PassObjective(descent, passes, n_samples)
+def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float, keep: bool = True) -> MarginFit:
+    """The best coefficients for the vectors of a descent with the squared hinge; `scale` is N ū.
+
+    With `keep`, the kernel values of all samples are stored if they are not too many.
+    """
+    objective = PassObjective(precise(descent), passes, n_samples, keep)
     W, n_iter, status = descent.coefficients, 0, Status.MAX_ITER
     for _ in range(ROUNDS):
         solve = objective.preconditioner(W)
@@ -115,6 +120,17 @@ def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float
             break
     value, by_W = objective(W)
     return _fit(W, scale * value, scale * objective.gap(by_W, value), n_iter, status)
+
+
+def precise(descent: Descent) -> Descent:
+    """The descent, or one in double precision if its vectors are so close that coefficients need it."""
+    place = descent.place
+    sizes = np.linalg.eigvalsh(descent.kernel.gram(place.Z, place.Z))
+    if descent.dtype == np.float64 or sizes[0] > CLOSE * sizes[-1]:
+        return descent
+    loss: Loss = "squared_hinge" if descent.power == 2 else "hinge"
+    scales = replace(descent.scales, dtype=np.dtype(np.float64))
+    return Descent(descent.kernel, place, descent.coefficients, scales, loss)
 
 
 def best_by_pass(descent: Descent, passes: Passes, n_samples: int, scale: float, sampled: MarginFit) -> MarginFit:

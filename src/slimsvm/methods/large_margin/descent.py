@@ -16,6 +16,7 @@ Symbols as in `objective.py`; F (B, m + 1) are kernel values and a column of one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +147,12 @@ class Descent:
         """The vectors and the map, in double precision."""
         return Placement(self.Z.astype(np.float64), None if self.A is None else self.A.astype(np.float64))
 
+    def fetch(self) -> None:
+        """Bring the arrays of the state up to date."""
+
+    def push(self) -> None:
+        """Take over changes to the arrays of the state."""
+
     @property
     def coefficients(self) -> FloatArray:
         """W, in double precision."""
@@ -183,14 +190,22 @@ class Descent:
         """Make one step on all samples of a batch; see `run`."""
         return self.run(batch, np.arange(batch.n_rows), batch.n_rows, np.array([calm]), np.array([warm]))
 
-    def run(self, rows: Batch, order: Order, batch: int, calm: Array, warm: Array) -> float:
+    def run(
+        self,
+        rows: Batch,
+        order: Order,
+        batch: int,
+        calm: Array,
+        warm: Array,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> float:
         """Make a step on each `batch` of the samples in `order`; the sum of the objectives of these steps.
 
         `calm`, one number per step, is the share of the full rates; that of vectors and map is also times `warm`. The
-        sum is NaN if a step leads to numbers that are not finite.
+        sum is NaN if a step leads to numbers that are not finite. No more steps are made once `stops` says so.
         """
         total, value, made = len(calm), 0.0, 0
-        while made < total:
+        while made < total and not stops():
             if self.needs_refresh:
                 sample = (made * batch + np.arange(min(CURVATURE_SAMPLES, len(order)))) % len(order)
                 self.refresh(rows.take(order[sample], self.dtype))

@@ -74,14 +74,14 @@ class MetricSettings:
     stages: tuple[int, ...]
 
     @staticmethod
-    def of(estimator: Any, points: Points, m: int) -> MetricSettings:
-        """The settings of an estimator's parameters, for its samples and m vectors."""
-        n, d = points.X.shape
+    def of(estimator: Any, points: Points, m: int, n: int | None = None) -> MetricSettings:
+        """The settings of an estimator for its samples, of which n stand behind the points, and m vectors."""
+        n, d = n or points.n_points, points.X.shape[1]
         whose, given = type(estimator).__name__, estimator.metric_penalty
         p = (
             min(d, FULL)
             if estimator.n_components is None
-            else _resolve(estimator.n_components, d, whose, "n_components")
+            else resolve_dimensions(estimator.n_components, d, whose, "n_components")
         )
         if estimator.metric == "projection" and estimator.metric_init == "identity" and p < d:
             raise ValueError(
@@ -89,24 +89,32 @@ class MetricSettings:
                 f"Use metric_init='pca' or 'gradients'."
             )
         size = p * d if estimator.metric == "projection" else d
-        penalty = PENALTY * size / n if given is None else float(given)
+        penalty = default_penalty(size, n) if given is None else float(given)
         zoom = max(1.0, m / WIDE) ** 0.25 if estimator.gamma is None else 1.0
         return MetricSettings(estimator.metric, p, estimator.metric_init, penalty, zoom, _stages(estimator, d))
 
     def pull(self, points: Points, problem: MarginProblem, A: FloatArray | None) -> Pull | None:
-        """The penalty on maps that start at A.
-
-        λ times the costs of all samples, times the mean squared distance by which the map moves a typical sample, in
-        squared widths of the kernel. One-class problems, which have a tilt, keep the volume.
-        """
-        if A is None:
-            return None
-        costs = float(problem.bound.sum(axis=0).mean())
-        weights = self.penalty * costs * points.kernel.gamma * deviations(points.X) ** 2
-        return Pull(A, weights, keeps_volume=bool(problem.tilt.any()))
+        """The penalty on maps that start at A."""
+        return None if A is None else metric_pull(points, problem, A, self.penalty)
 
 
-def _resolve(given: Any, d: int, whose: str, name: str) -> int:
+def metric_pull(points: Points, problem: MarginProblem, A: FloatArray, penalty: float) -> Pull:
+    """The penalty λ on maps that start at A.
+
+    λ times the costs of all samples, times the mean squared distance by which the map moves a typical sample, in
+    squared widths of the kernel. One-class problems, which have a tilt, keep the volume.
+    """
+    costs = float(problem.bound.sum(axis=0).mean())
+    weights = penalty * costs * points.kernel.gamma * deviations(points.X) ** 2
+    return Pull(A, weights, keeps_volume=bool(problem.tilt.any()))
+
+
+def default_penalty(size: int, n: int) -> float:
+    """λ for a map of `size` numbers, learned from n samples."""
+    return PENALTY * size / n
+
+
+def resolve_dimensions(given: Any, d: int, whose: str, name: str) -> int:
     """A number of features or components, from a count of at most d or from a share of d."""
     if isinstance(given, (float, np.floating)) and given == 1.0:
         return d
@@ -120,7 +128,7 @@ def _stages(estimator: Any, d: int) -> tuple[int, ...]:
     """Numbers of features from below d down to max_features, each at least a quarter of the one before."""
     if estimator.max_features is None:
         return ()
-    last = _resolve(estimator.max_features, d, type(estimator).__name__, "max_features")
+    last = resolve_dimensions(estimator.max_features, d, type(estimator).__name__, "max_features")
     if last == d:
         return ()
     n = math.ceil(math.log(d / last, STAGE))

@@ -5,7 +5,7 @@ All steps shrink to zero along half a cosine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +42,16 @@ class BatchSchedule:
         return batch, per_pass, self.passes or max(20, -(-STEPS // per_pass))
 
 
-def step_precision(points: Points, A: FloatArray | None, sizes: Sequence[float]) -> np.dtype[Any]:
-    """Single precision if it is accurate enough for the distances, and no distance or size is too large for it."""
+def step_precision(
+    points: Points, A: FloatArray | None, sizes: Sequence[float], farthest: float = 0.0
+) -> np.dtype[Any]:
+    """Single precision if it is accurate enough for the distances, and no distance or size is too large for it.
+
+    `farthest` is a bound on ‖x‖² of samples that are not among the points.
+    """
     kernel = points.kernel
     stretch = 1.0 if A is None else max(1.0, float(np.linalg.norm(np.diag(A) if A.ndim == 1 else A, 2)))
-    farthest = stretch**2 * float(points.norms.max(initial=0.0))
+    farthest = stretch**2 * max(farthest, float(points.norms.max(initial=0.0)))
     if kernel.geometry != "squared_distance" or kernel.gamma * farthest > SINGLE:
         return np.dtype(np.float64)
     modest = max(kernel.gamma**0.5, farthest**0.5, *sizes) <= MODEST
@@ -54,14 +59,20 @@ def step_precision(points: Points, A: FloatArray | None, sizes: Sequence[float])
 
 
 class Batches:
-    """The samples of a problem as rows for a descent, in single precision if that is accurate enough."""
+    """The samples of a problem as rows for a descent, in single precision if that is accurate enough.
 
-    def __init__(self, points: Points, problem: MarginProblem, A: FloatArray | None = None) -> None:
+    `farthest` is a bound on ‖x‖² of other samples that the same descent will read.
+    """
+
+    def __init__(
+        self, points: Points, problem: MarginProblem, A: FloatArray | None = None, farthest: float = 0.0
+    ) -> None:
         self.points, self.problem, self.n = points, problem, points.n_points
         copies = len(problem.sign) // self.n
         self.scale = problem.bound.mean(axis=0) * copies  # of a sample's costs
         self.ridge = 1.0 / (self.scale * self.n)
-        self.dtype = step_precision(points, A, [float(np.abs(problem.offset).max()), float(self.ridge.max())])
+        sizes = float(np.abs(problem.offset).max()), float(self.ridge.max())
+        self.dtype = step_precision(points, A, sizes, farthest)
 
     @property
     def total_scale(self) -> float:
@@ -137,17 +148,21 @@ def stochastic_passes(
     schedule: BatchSchedule,
     rng: np.random.Generator,
     pull: Pull | None = None,
+    stops: Callable[[], bool] = lambda: False,
 ) -> Iterator[Pass]:
-    """The state after each pass; fewer passes if it diverges."""
+    """The state after each pass; fewer passes if it diverges. They end when `stops` says so, within a pass."""
     batches = Batches(points, problem, start.A)
     descent, rows = batches.descent(start, loss, rng, pull), batches.rows()
     batch, per_pass, passes = schedule.steps(batches.n)
     for turn in range(passes):
         calm, warm = rates((turn * per_pass + np.arange(per_pass)) / (per_pass * passes))
-        value = descent.run(rows, rng.permutation(batches.n)[: per_pass * batch], batch, calm, warm)
+        value = descent.run(rows, rng.permutation(batches.n)[: per_pass * batch], batch, calm, warm, stops)
         if not np.isfinite(value):
             return
-        yield Pass(descent.place, batches.total_scale * value / per_pass, batches, descent, rng)
+        value = np.inf if stops() else batches.total_scale * value / per_pass
+        yield Pass(descent.place, value, batches, descent, rng)
+        if stops():
+            return
 
 
 def rates(done: FloatArray) -> tuple[FloatArray, FloatArray]:

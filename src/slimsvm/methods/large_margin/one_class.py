@@ -9,19 +9,26 @@ decision function of their OneClassSVM. At the optimum W = −½ βᵀK_zβ.
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import OneClassSVM
 
+from slimsvm._record import FloatArray
 from slimsvm.answers import Inlier
+from slimsvm.data import Rows
 from slimsvm.estimator import MachineOutlierDetector
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
+from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import inlier_block
+from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import MarginProblem
 from slimsvm.parameters import check_number
@@ -42,8 +49,8 @@ class SparseOneClassSVM(MachineOutlierDetector):
     gamma, metric, n_components, metric_init, metric_penalty, max_features : as in SparseLargeMarginClassifier.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of a OneClassSVM.
-    n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
-        SparseLargeMarginClassifier.
+    n_init, solver, max_iter, n_passes, batch_size, tol, standardize, max_time, checkpoint, random_state, verbose,
+        n_jobs, precision : as in SparseLargeMarginClassifier.
 
     Attributes
     ----------
@@ -76,6 +83,9 @@ class SparseOneClassSVM(MachineOutlierDetector):
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,
+        standardize: bool = False,
+        max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
@@ -99,27 +109,48 @@ class SparseOneClassSVM(MachineOutlierDetector):
         self.n_passes = n_passes
         self.batch_size = batch_size
         self.tol = tol
+        self.standardize = standardize
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.precision = precision
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
-        """Train on X (N, d); y is ignored. Samples of weight zero are left out.
+        """Train on X (N, d), or on rows in blocks (`slimsvm.data`); y is ignored. Samples of weight zero are left out.
 
         Ctrl-C leaves the best machine so far in `machine_`.
         """
         search.check_parameters(self)
         check_number(self.nu, "nu", type(self).__name__, above=0, below=1)  # with 1 there is no threshold to find
+        rows = rows_of(self, X, None, sample_weight)
+        if rows is not None:
+            return self._fit_rows(rows)
         points, weights = training.one_class_data(self, X, sample_weight)
+        search.train(self, points, [self._search_problem(points, weights)], "hinge", Inlier())
+        return self
+
+    def _fit_rows(self, rows: Rows) -> SparseOneClassSVM:
+        """Train on rows in blocks."""
+        data = RowData.of(self, rows, "inlier")
+        problem = self._search_problem(data.points, data.costs)
+
+        def margin_of(_: FloatArray, weights: FloatArray) -> MarginProblem:
+            return MarginProblem.of_one_class(float(self.nu), weights[:, None])
+
+        problem = replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of)
+        train_on_rows(self, data, [problem], "hinge", Inlier())
+        return self
+
+    def _search_problem(self, points: Points, weights: FloatArray) -> SearchProblem:
+        """The search problem of one class, whose full SVM is a OneClassSVM of the same kernel and weights."""
 
         def train_full(rows: NDArray[np.intp]) -> OneClassSVM:
             svm = OneClassSVM(nu=self.nu, **training.kernel_parameters(points.kernel))
             return svm.fit(points.X[rows], sample_weight=weights[rows])
 
-        problem = SearchProblem(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, train_full)
-        search.train(self, points, [problem], "hinge", Inlier())
-        return self
+        return SearchProblem(MarginProblem.of_one_class(float(self.nu), weights[:, None]), weights, train_full)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
         """Learn from one more block of samples, X (n, d), as in `SparseLargeMarginClassifier.partial_fit`."""

@@ -188,6 +188,11 @@ class Online:
 
 def learn(estimator: Any, block: Block, n_outputs: int, loss: Loss, answer: Any, **given: Any) -> None:
     """Give an estimator the machine that has learned from one more block; `given` are the tilt and C of its problem."""
+    if estimator.standardize:
+        raise ValueError(
+            f"standardize=True of {type(estimator).__name__} needs all rows before the first step, and partial_fit "
+            f"sees one block. Scale the blocks first."
+        )
     state: Online | None = vars(estimator).get("_online")
     level = given.pop("level", 0.0)
     if state is None:

@@ -8,19 +8,25 @@ at the support vectors W is the objective of the full SVR.
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
+from slimsvm._record import FloatArray
 from slimsvm.answers import Value
+from slimsvm.data import Rows
 from slimsvm.estimator import MachineRegressor
 from slimsvm.evaluation import Precision
 from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import value_block
+from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import check_choice, check_number
@@ -43,8 +49,8 @@ class SparseLargeMarginRegressor(MachineRegressor):
         as in SVR, which suffers less from outliers. The names are those of LinearSVR.
     init : {"random", "kmeans", "reduced_set"}, default="random"
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVR.
-    n_init, solver, max_iter, n_passes, batch_size, tol, random_state, verbose, n_jobs, precision : as in
-        SparseLargeMarginClassifier.
+    n_init, solver, max_iter, n_passes, batch_size, tol, standardize, max_time, checkpoint, random_state, verbose,
+        n_jobs, precision : as in SparseLargeMarginClassifier.
 
     Attributes
     ----------
@@ -79,6 +85,9 @@ class SparseLargeMarginRegressor(MachineRegressor):
         n_passes: int | None = None,
         batch_size: int = 256,
         tol: float = 1e-6,
+        standardize: bool = False,
+        max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
@@ -104,21 +113,45 @@ class SparseLargeMarginRegressor(MachineRegressor):
         self.n_passes = n_passes
         self.batch_size = batch_size
         self.tol = tol
+        self.standardize = standardize
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.precision = precision
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:
-        """Train on X (N, d) and y (N,). Samples of weight zero are left out.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseLargeMarginRegressor:
+        """Train on X (N, d) and y (N,), or on rows in blocks (`slimsvm.data`). Samples of weight zero are left out.
 
         Ctrl-C leaves the best machine so far in `machine_`.
         """
         search.check_parameters(self)
         check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
+        rows = rows_of(self, X, y, sample_weight)
+        if rows is not None:
+            return self._fit_rows(rows)
         task = training.regression_task(self, X, y, sample_weight)
         problem = _search_problem(task, float(self.epsilon))
         search.train(self, task.points, [problem], LOSSES[self.loss], Value(), level=task.level)
+        return self
+
+    def _fit_rows(self, rows: Rows) -> SparseLargeMarginRegressor:
+        """Train on rows in blocks."""
+        check_number(self.C, "C", type(self).__name__, above=0)
+        check_number(self.epsilon, "epsilon", type(self).__name__, least=0)
+        data, epsilon = RowData.of(self, rows, "value"), float(self.epsilon)
+        data.unit = np.array([float(self.C)])
+        level = data.survey.level
+        problem = _search_problem(
+            training.RegressionTask(data.points, data.survey.y - level, level, data.costs), epsilon
+        )
+
+        def margin_of(y: FloatArray, costs: FloatArray) -> MarginProblem:
+            return MarginProblem.of_values(y[:, None], epsilon, costs[:, None])
+
+        problem = replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of)
+        train_on_rows(self, data, [problem], LOSSES[self.loss], Value(), level=level)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:

@@ -19,11 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from slimsvm._record import FloatArray
+from slimsvm._warn import warn_user
 from slimsvm.answers import Answer
 from slimsvm.arrays import distinct_rows
 from slimsvm.importers import import_model
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common import training
+from slimsvm.methods.common.deadline import Deadline, TimeUp
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
@@ -38,6 +40,7 @@ from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import auto_size, check_choice, check_count, check_number, resolve_sample_size
 
 OnPlace = Callable[[Placement], None]
+MarginOf = Callable[[FloatArray, FloatArray], MarginProblem]  # from targets (n,) and costs (n,)
 Init = Literal["random", "kmeans", "reduced_set"]
 Solver = Literal["auto", "lbfgs", "stochastic"]
 CLUSTERED = 20_000  # samples, at most, that k-means and the SVM behind a reduced set are given
@@ -52,12 +55,14 @@ MANY = 10  # times that work, above which the last coefficients are solved for b
 class SearchProblem:
     """What vectors are searched for: a margin problem, the costs (N,) of its samples, and the SVM to start from.
 
-    `train_full` trains a scikit-learn SVM on chosen rows, with as many support vectors as it needs.
+    `train_full` trains a scikit-learn SVM on chosen rows, with as many support vectors as it needs. `margin_of` gives
+    the problem of other rows.
     """
 
     margin: MarginProblem
     costs: FloatArray
     train_full: Callable[[NDArray[np.intp]], Any]
+    margin_of: MarginOf | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,9 @@ def descend(
     progress: Progress,
     pull: Pull | None = None,
     on_best: OnPlace | None = None,
+    deadline: Deadline | None = None,
 ) -> Found:
-    """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W.
+    """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W, or by TimeUp.
 
     Every better value goes into the history. `pull` is the penalty on the map, if there is one. A map stays at its
     start for the first quarter of the iterations: if it moves while the vectors are still far from good places, both
@@ -109,6 +115,8 @@ def descend(
         objective = PlacementObjective(points, problem, loss, place, pull)
 
         def reported(x: FloatArray) -> tuple[float, FloatArray]:
+            if deadline is not None:
+                deadline.check()
             value, gradient = objective(x)
             if not history or value < history[-1]["objective"]:
                 history.append({"step": len(history), "objective": value})
@@ -146,28 +154,35 @@ def descend_in_batches(
     progress: Progress,
     pull: Pull | None = None,
     on_best: OnPlace | None = None,
+    deadline: Deadline | None = None,
 ) -> Found:
     """Where passes over the data in mini-batches lead; each pass goes into the history, with a rough objective.
 
     If the passes diverge, the vectors of the last good pass are the result, with a warning.
     """
+    deadline = Deadline() if deadline is None else deadline
     place, value, passes, last = start, np.inf, schedule.steps(points.n_points)[2], None
-    for last in stochastic_passes(points, problem, start, loss, schedule, rng, pull):
+    for last in stochastic_passes(points, problem, start, loss, schedule, rng, pull, deadline.stops):
         place, value = last.place, last.value
         history.append({"step": len(history), "objective": value})
         progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
         if on_best is not None:
             on_best(place)
     done = len(history)
-    if done == passes:
-        return Found(place, value, passes, last)
+    if done < passes and not deadline.stopped:
+        warn_of_divergence(done, passes, " Or use solver='lbfgs'.")
+        last = None
+    return Found(place, value, done, last)
+
+
+def warn_of_divergence(done: int, passes: int, advice: str = "") -> None:
+    """Warn that mini-batches led to numbers that are not finite."""
     warnings.warn(
         f"Mini-batches diverged after {done} of {passes} passes; the vectors are those from before. Scale the data and "
-        f"the values to learn, lower C, or use solver='lbfgs'.",
+        f"the values to learn, or lower C.{advice}",
         ConvergenceWarning,
         stacklevel=2,
     )
-    return Found(place, value, done)
 
 
 def work_of_a_step(points: Points, problem: MarginProblem, m: int, A: FloatArray | None = None) -> float:
@@ -186,6 +201,8 @@ def check_parameters(estimator: Any) -> None:
     for name in ("n_init", "max_iter", "batch_size"):
         check_count(getattr(estimator, name), name, whose)
     check_count(estimator.n_passes, "n_passes", whose, optional=True)
+    check_number(estimator.max_time, "max_time", whose, above=0, optional=True)
+    check_choice(estimator.standardize, "standardize", whose, (False, True))
     check_choice(estimator.init, "init", whose, get_args(Init))
     check_choice(estimator.solver, "solver", whose, get_args(Solver))
     check_metric(estimator)
@@ -200,22 +217,31 @@ def train(
     *,
     outputs: NDArray[np.bool_] | None = None,
     level: float = 0.0,
+    make: Callable[..., Search] | None = None,
+    n_samples: int | None = None,
 ) -> None:
     """Find vectors for every problem, and give the estimator its machine and the other fitted attributes.
 
     `outputs` (problems, q) says which of the machine's scores each problem makes, by default the only one; `level` is
-    added to all scores. Ctrl-C leaves the best machine so far, once every problem has begun.
+    added to all scores. `make` makes another kind of search, for points that are a sample of `n_samples` samples.
+    Ctrl-C leaves the best machine so far, once every problem has begun.
     """
     whose = type(estimator).__name__
     points.kernel.require_gradient(whose)
     points.kernel.require_definite(whose)
     outputs = np.ones((1, 1), dtype=bool) if outputs is None else outputs
-    auto = -(-auto_size(points.n_points, outputs.shape[1]) // len(problems))
-    m = resolve_sample_size(estimator.n_vectors, points.n_points, whose, auto)
-    metric = MetricSettings.of(estimator, points, m)
+    n = n_samples or points.n_points
+    auto = -(-auto_size(n, outputs.shape[1]) // len(problems))
+    m = resolve_sample_size(estimator.n_vectors, n, whose, auto)
+    if m > points.n_points:
+        raise ValueError(
+            f"n_vectors of {whose} must be at most {points.n_points} for these rows in blocks, the rows of the sample "
+            f"that vectors start from. Got {m}."
+        )
+    metric = MetricSettings.of(estimator, points, m, n)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     with Progress(whose, estimator.verbose) as progress, calm_blas(float(m) * np.prod(points.X.shape)):
-        search = _Search(estimator, points, loss, metric, progress, rng)
+        search = (make or Search)(estimator, points, loss, metric, progress, rng)
 
         def best() -> Any:
             if len(search.kept) < len(problems):
@@ -224,11 +250,16 @@ def train(
 
         with keeping_best(best):
             results = [search.best_of_searches(problem, m) for problem in problems]
+    if search.deadline.stopped:
+        warn_user(
+            f"{whose} stopped after max_time={estimator.max_time} seconds: the machine is the best one so far.",
+            ConvergenceWarning,
+        )
     warn_if_inexact(whose, [result.fit for result in results])
     _set_fitted(estimator, points, results, answer, outputs, level)
 
 
-class _Search:
+class Search:
     """Searches with an estimator's parameters; `kept` has the best vectors so far of each problem that has begun."""
 
     def __init__(
@@ -246,6 +277,7 @@ class _Search:
         self.schedule = BatchSchedule(passes, int(estimator.batch_size))
         self.points, self.loss, self.metric, self.progress, self.rng = points, loss, metric, progress, rng
         self.kept: list[Placement] = []
+        self.deadline = Deadline(estimator.max_time)
 
     def best_of_searches(self, problem: SearchProblem, m: int) -> SearchResult:
         """The best of `n_init` searches from different starts."""
@@ -253,6 +285,8 @@ class _Search:
         A = start_map(self.points, self.metric, self._parent(problem), self.rng)
         pull = self.metric.pull(self.points, problem.margin, A)
         for _ in range(self.n_init):
+            if best is not None and self.deadline.stops():
+                break
             start = self._start(problem, m, A)
             if best is None:
                 self.kept.append(start)
@@ -297,14 +331,28 @@ class _Search:
     ) -> SearchResult:
         """The result of one descent; `keep` is given every better placement on the way."""
         history: list[dict[str, Any]] = []
-        reporting: Any = {"history": history, "progress": self.progress, "pull": pull, "on_best": keep}
+        best = start
+
+        def better(place: Placement) -> None:
+            nonlocal best
+            best = place
+            if keep is not None:
+                keep(place)
+
+        reporting: Any = {"history": history, "progress": self.progress, "pull": pull}
+        reporting |= {"on_best": better, "deadline": self.deadline}
         where = points, problem.margin, start, self.loss
         work = work_of_a_step(points, problem.margin, len(start.Z), start.A)
         expensive = self.solver == "auto" and work > EXPENSIVE
-        if expensive or self.solver == "stochastic":
-            found, tolerance = descend_in_batches(*where, self.schedule, self.rng, **reporting), LOOSE
-        else:
-            found, tolerance = descend(*where, max_iter=self.max_iter, tol=self.tol, **reporting), LOOSE / 100
+        tolerance = LOOSE
+        try:
+            if expensive or self.solver == "stochastic":
+                found = descend_in_batches(*where, self.schedule, self.rng, **reporting)
+            else:
+                tolerance = LOOSE / 100
+                found = descend(*where, max_iter=self.max_iter, tol=self.tol, **reporting)
+        except TimeUp:
+            found = Found(best, np.inf, len(history))
         place = found.place
         if found.last is not None and work > MANY * EXPENSIVE:
             fit = found.last.fit()

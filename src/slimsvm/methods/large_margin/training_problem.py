@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Answer, Classes
 from slimsvm.heads import LinearHead
+from slimsvm.input_map import InputMap
 from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.points import Points
@@ -77,10 +78,14 @@ class RefitProblem:
         with calm_blas(float(self.points.n_points) * Z.shape[0] ** 2):
             return fit_coefficients(self.points, Z, self.problem, loss, tolerance=tolerance)
 
-    def make_machine(self, points: Any, fit: MarginFit) -> KernelMachine:
-        """The machine on these points with these coefficients; a calibration of the old scores is dropped."""
-        head = LinearHead(fit.beta, fit.b + self.level)
-        return replace(self.machine, points=points, head=head, answer=self.answer, gammas=None, calibration=None)
+    def make_machine(self, points: Any, fit: MarginFit, input_map: InputMap | None = None) -> KernelMachine:
+        """The machine on these points with these coefficients; a calibration of the old scores is dropped.
+
+        `input_map` is a learned one, in whose space the points are; by default the machine's own.
+        """
+        head, input_map = LinearHead(fit.beta, fit.b + self.level), input_map or self.machine.input_map
+        changed = {"points": points, "head": head, "answer": self.answer, "input_map": input_map}
+        return replace(self.machine, **changed, gammas=None, calibration=None)
 
 
 def _points(machine: KernelMachine, X: Any) -> Points:

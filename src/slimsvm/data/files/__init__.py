@@ -6,9 +6,10 @@ nearest float64. None of the readers needs scikit-learn.
 
 from __future__ import annotations
 
-from slimsvm.cli.errors import DataFailure, reason
-from slimsvm.cli.readers.base import Block, Source, Wanted, gather
-from slimsvm.cli.readers.stream import Stream, open_stream
+from slimsvm._words import reason
+from slimsvm.data.files.base import Block, Source, Wanted, gather
+from slimsvm.data.files.stream import Stream, open_stream
+from slimsvm.exceptions import DataError
 
 __all__ = ["FORMATS", "Block", "Source", "Wanted", "gather", "open_data"]
 
@@ -33,7 +34,7 @@ def open_data(path: str, wanted: Wanted, format: str | None = None) -> Source:
     try:
         stream = open_stream(path)
     except OSError as error:
-        raise DataFailure(f"cannot read {path}: {reason(error)}.") from error
+        raise DataError(f"cannot read {path}: {reason(error)}.") from error
     try:
         return _source(stream, wanted, format or _format(stream))
     except BaseException:
@@ -43,18 +44,18 @@ def open_data(path: str, wanted: Wanted, format: str | None = None) -> Source:
 
 def _source(stream: Stream, wanted: Wanted, format: str) -> Source:
     if format in ("csv", "tsv"):
-        from slimsvm.cli.readers.tables import TableSource
+        from slimsvm.data.files.tables import TableSource
 
         return TableSource(stream, wanted, "\t" if format == "tsv" else None)
     if format == "svmlight":
-        from slimsvm.cli.readers.svmlight import SvmlightSource
+        from slimsvm.data.files.svmlight import SvmlightSource
 
         return SvmlightSource(stream, wanted)
     if format == "parquet":
-        from slimsvm.cli.readers.parquet import ParquetSource
+        from slimsvm.data.files.parquet import ParquetSource
 
         return ParquetSource(stream, wanted)
-    from slimsvm.cli.readers.arrays import NpySource, npz_source
+    from slimsvm.data.files.arrays import NpySource, npz_source
 
     return NpySource(stream, wanted) if format == "npy" else npz_source(stream, wanted)
 
@@ -62,7 +63,7 @@ def _source(stream: Stream, wanted: Wanted, format: str) -> Source:
 def _format(stream: Stream) -> str:
     start = stream.peek()
     if not start.strip():
-        raise DataFailure(f"{stream.name} is empty.")
+        raise DataError(f"{stream.name} is empty.")
     for magic, format in MAGIC.items():
         if start.startswith(magic):
             return format
@@ -74,7 +75,7 @@ def _format(stream: Stream) -> str:
 
 def _text_format(start: bytes) -> str:
     """svmlight if a line has `index:value`, otherwise a table with tabs or commas."""
-    from slimsvm.cli.readers.svmlight import looks_like
+    from slimsvm.data.files.svmlight import looks_like
 
     lines = [line for line in start.splitlines()[:20] if line.strip()]
     if any(looks_like(line) for line in lines):

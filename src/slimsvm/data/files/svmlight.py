@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from slimsvm import _core
 from slimsvm.arrays import dense_rows
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers.base import Source, Wanted, is_full
-from slimsvm.cli.readers.numbers import parse_numbers
-from slimsvm.cli.readers.stream import Stream
+from slimsvm.data.files.base import Source, Wanted, is_full
+from slimsvm.data.files.numbers import parse_numbers
+from slimsvm.data.files.stream import Stream
+from slimsvm.exceptions import DataError
 
 NUMBER = re.compile(rb"[+-]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+|(?i:nan|inf(?:inity)?+))")
 LINE = re.compile(rb"[ \t]*+%b(?:[ \t]++\d++:%b)*+[ \t\r]*+\n" % (NUMBER.pattern, NUMBER.pattern))
@@ -40,10 +40,11 @@ class SvmlightSource(Source):
 
     def __init__(self, stream: Stream, wanted: Wanted) -> None:
         super().__init__(stream, wanted)
-        for option, value in (("--target", wanted.target), ("--ignore", wanted.ignore)):
+        for option, value in (("target", wanted.target), ("ignore", wanted.ignore)):
             if value:
-                raise DataFailure(
-                    f"{self.name} is svmlight text, where each line starts with its target. Leave out {option}."
+                raise DataError(
+                    f"{self.name} is svmlight text, where each line starts with its target. "
+                    f"Leave out the argument {option}."
                 )
         self._first_index = 0 if wanted.zero_based else 1
         self._width = wanted.n_features or 1
@@ -54,6 +55,11 @@ class SvmlightSource(Source):
         for chunk in self.stream.lines():
             yield self._parsed(chunk, line)
             line += _core.count_byte(chunk, b"\n")
+
+    def _shuffled_parts(self, rng: np.random.Generator) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        if not self.stream.can_seek:
+            return self._parts()
+        return (self._parsed(chunk, 0) for chunk in self.stream.shuffled_lines(rng))
 
     def _parsed(self, chunk: bytes, line: int) -> tuple[Any, NDArray[Any]]:
         read = _core.read_svmlight if _core.available else read_by_numpy
@@ -70,12 +76,12 @@ class SvmlightSource(Source):
         return sparse.csr_array((values, indices, starts), shape=shape), labels
 
     def _explain(self, chunk: bytes, line: int) -> NoReturn:
-        """Raise DataFailure for the first bad line of a chunk, with its number and what is wrong with it."""
+        """Raise DataError for the first bad line of a chunk, with its number and what is wrong with it."""
         for number, text in enumerate(chunk.split(b"\n")[:-1], line + 1):
             text = _plain(text + b"\n")
             problem = self._problem(text) if text else None
             if problem:
-                raise DataFailure(f"{self.name}, line {number}: {problem}")
+                raise DataError(f"{self.name}, line {number}: {problem}")
         raise AssertionError("a chunk is bad, but none of its lines is")
 
     def _problem(self, line: bytes) -> str | None:
@@ -91,7 +97,8 @@ class SvmlightSource(Source):
                 return f"{_shown(field)} is not index:value."
             place = _as_place(index) - self._first_index
             if place < 0:
-                return "indices start at 1 in svmlight text. Add --zero-based if those of this file start at 0."
+                advice = "Add the argument zero_based=True if those of this file start at 0."
+                return f"indices start at 1 in svmlight text. {advice}"
             if place >= WIDEST:
                 return f"the largest index is {WIDEST - 1 + self._first_index}. Got {_shown(index)}."
             if place <= last:

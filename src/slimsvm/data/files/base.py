@@ -1,10 +1,13 @@
-"""The contract of the readers: blocks of rows, with targets if the file has them."""
+"""The contract of the readers: blocks of rows, with targets if the file has them.
+
+A `Source` reads a file once. `slimsvm.data.FileRows` opens one for every pass.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import is_sparse
-from slimsvm.cli.errors import DataFailure, is_refusal, sentence
-from slimsvm.cli.readers.stream import Stream
+from slimsvm.data.files.stream import Stream
+from slimsvm.exceptions import DataError
 
 BLOCK_VALUES = 1 << 18  # values per block, for readers that choose the block size
 BLOCK_ROWS = 1 << 16  # most rows per block
+PIECE_VALUES = 1 << 15  # values of the pieces that are read in random order: so few that many fit in a window
 DENSE_ABOVE = 1 / 4  # a sparse block with more of its values stored is made dense
 
 
@@ -49,11 +53,20 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows X (n, d), dense or CSR; targets (n,), numbers or text, if any; the number of the first row, from 1."""
+    """Rows X (n, d), dense or CSR; targets (n,), numbers or text, if any; the number of the first row, from 1.
+
+    `weights` (n,) are those of the samples; None for equal ones.
+    """
 
     X: Any
     y: NDArray[Any] | None
-    first_row: int
+    first_row: int = 1
+    weights: NDArray[np.float64] | None = None
+
+    def take(self, rows: Any) -> Block:
+        """The block of some of the rows."""
+        y = None if self.y is None else self.y[rows]
+        return Block(self.X[rows], y, self.first_row, None if self.weights is None else self.weights[rows])
 
 
 class Source(ABC):
@@ -61,6 +74,7 @@ class Source(ABC):
 
     names: tuple[str, ...] | None = None  # of the features, if the file has them
     notes: tuple[str, ...] = ()  # sentences about columns that are left out
+    splits: bool = True  # whether a row has been found to end at every line end, as reading in random order needs
 
     def __init__(self, stream: Stream, wanted: Wanted) -> None:
         self.stream, self.wanted, self.name = stream, wanted, stream.name
@@ -69,47 +83,53 @@ class Source(ABC):
     def _parts(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """X and targets, some rows at a time."""
 
-    def blocks(self) -> Iterator[Block]:
-        """The rows in order; a file without rows is refused."""
+    def _shuffled_parts(self, rng: np.random.Generator) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """The same, in random order as far as the format allows: a compressed file can only be read in its own."""
+        return self._parts()
+
+    def blocks(self, rng: np.random.Generator | None = None) -> Iterator[Block]:
+        """The rows in order, or shuffled block by block with `rng`; a file without rows is refused."""
         row = 1
         with closing(self.stream):
-            for X, y in self._parts():
+            for X, y in self._parts() if rng is None else self._shuffled_parts(rng):
                 if not X.shape[0]:
                     continue
                 if self.wanted.needs_target and y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
                     bad = row + int(np.flatnonzero(~np.isfinite(y))[0])
-                    raise DataFailure(f"{self.name}, row {bad}: the target is missing or not finite.")
+                    raise DataError(f"{self.name}, row {bad}: the target is missing or not finite.")
                 yield Block(X, y, row)
                 row += X.shape[0]
         if row == 1:
-            raise DataFailure(f"{self.name} has no rows.")
+            raise DataError(f"{self.name} has no rows.")
 
     def require_finite(self, block: Block) -> None:
         """Refuse a block with missing or infinite numbers; the message names the first one."""
-        values = block.X.data if is_sparse(block.X) else block.X
-        if np.isfinite(values).all():
-            return
-        if is_sparse(block.X):
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
-            row, column = int(np.searchsorted(block.X.indptr, place, side="right")) - 1, int(block.X.indices[place])
-        else:
-            row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        name = f"{self.names[column]!r}" if self.names else f"number {column + 1}"
-        raise DataFailure(
-            f"{self.name}, row {block.first_row + row}: feature {name} is missing or not finite. "
-            "Impute the value or drop the row."
-        )
+        require_finite(block, self.name, self.names)
 
-    @contextmanager
-    def blamed(self, block: Block) -> Iterator[None]:
-        """Report as bad data what a machine refuses about a block."""
-        try:
-            yield
-        except ValueError as error:
-            self.require_finite(block)
-            if not is_refusal(error):
-                raise
-            raise DataFailure(f"{self.name}, in the rows from {block.first_row}: {sentence(error)}") from error
+
+def require_finite(block: Block, whose: str, names: tuple[str, ...] | None) -> None:
+    """Refuse a block of `whose` rows with missing or infinite numbers; the message names the first one."""
+    values = block.X.data if is_sparse(block.X) else block.X
+    if np.isfinite(values).all():
+        return
+    if is_sparse(block.X):
+        place = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(block.X.indptr, place, side="right")) - 1, int(block.X.indices[place])
+    else:
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    name = f"{names[column]!r}" if names else f"number {column + 1}"
+    raise DataError(
+        f"{whose}, row {block.first_row + row}: feature {name} is missing or not finite. "
+        "Impute the value or drop the row."
+    )
+
+
+def slices(n: int, values_per_row: float, n_values: int, rng: np.random.Generator | None = None) -> Iterator[slice]:
+    """Slices of n rows with about `n_values` values each, in random order with `rng`."""
+    step = max(1, min(BLOCK_ROWS, int(n_values / max(1.0, values_per_row))))
+    starts = np.arange(0, n, step)
+    for start in starts if rng is None else rng.permutation(starts):
+        yield slice(int(start), min(int(start) + step, n))
 
 
 def gather(source: Source) -> tuple[Any, NDArray[Any] | None]:

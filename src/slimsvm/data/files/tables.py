@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers.base import BLOCK_VALUES, Source, Wanted
-from slimsvm.cli.readers.columns import choose
-from slimsvm.cli.readers.numbers import MISSING, parse_number, parse_numbers
-from slimsvm.cli.readers.stream import Stream
+from slimsvm.data.files.base import BLOCK_VALUES, Source, Wanted
+from slimsvm.data.files.columns import choose
+from slimsvm.data.files.numbers import MISSING, parse_number, parse_numbers
+from slimsvm.data.files.stream import Stream
+from slimsvm.exceptions import DataError
 
 BOM = b"\xef\xbb\xbf"
 DELIMITERS = ",;\t"
@@ -32,19 +32,22 @@ class TableSource(Source):
     def __init__(self, stream: Stream, wanted: Wanted, delimiter: str | None) -> None:
         super().__init__(stream, wanted)
         self._chunks = stream.lines()
-        self._first = next(self._chunks, b"").removeprefix(BOM)
+        start = next(self._chunks, b"")
+        self._first = start.removeprefix(BOM)
         if not self._first.strip():
-            raise DataFailure(f"{self.name} is empty.")
+            raise DataError(f"{self.name} is empty.")
         self._delimiter = delimiter or _delimiter(self._first)
         records = self._records([self._first], 0)
         (end, first), (_, second) = next(records, (0, [])), next(records, (0, []))
         if not first:  # nothing but empty fields in quotes
-            raise DataFailure(f"{self.name} is empty.")
+            raise DataError(f"{self.name} is empty.")
         has_header = self._is_header(first, second)
         header = tuple(name.strip() for name in first) if has_header else None
         self._line = end if has_header else 0
         self._first = _without_lines(self._first, self._line)
+        self._first_byte = len(start) - len(self._first)  # of the rows, after what says the encoding and the names
         self._n_columns = len(first)
+        self.splits = True  # quotes in the first line do no harm
         choice = choose(self.name, header, self._n_columns, wanted)
         self._features, self._target, self.names, self.notes = (
             choice.features,
@@ -69,9 +72,9 @@ class TableSource(Source):
         for column, (is_text, above, below) in enumerate(zip(texts, first, second, strict=False)):
             value = parse_number(below)
             if is_text and value is not None and not isnan(value):
-                raise DataFailure(
+                raise DataError(
                     f"{self.name}, line 1: {above!r:.60} in column {column} is not a number, and other columns have "
-                    "numbers. If the line has column names, add --header; if it is data, correct it."
+                    "numbers. If the line has column names, add the argument header=True; if it is data, correct it."
                 )
         return False
 
@@ -82,8 +85,22 @@ class TableSource(Source):
                 yield from self._slowly(chain([chunk], self._chunks))
                 return
             self._line += chunk.count(b"\n")
-            y = None if self._target is None else values[:, self._target]
-            yield values[:, self._features], y
+            yield self._divided(values)
+
+    def _shuffled_parts(self, rng: np.random.Generator) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        if not self.stream.can_seek:
+            yield from self._parts()
+            return
+        for chunk in self.stream.shuffled_lines(rng, self._first_byte):
+            values = self._numbers(chunk)
+            if values is None:
+                yield from self._slowly([chunk])
+            else:
+                yield self._divided(values)
+
+    def _divided(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Features and targets of whole rows."""
+        return values[:, self._features], None if self._target is None else values[:, self._target]
 
     def _numbers(self, chunk: bytes) -> NDArray[np.float64] | None:
         """The numbers of a chunk, (n, columns); None if it contains anything else."""
@@ -110,7 +127,7 @@ class TableSource(Source):
         most = max(1, BLOCK_VALUES // self._n_columns)
         for line, row in self._records(chunks, self._line):
             if len(row) != self._n_columns:
-                raise DataFailure(
+                raise DataError(
                     f"{self.name}, line {line}: {self._n_columns} fields are expected, as in the first line. "
                     f"Got {len(row)}."
                 )
@@ -129,14 +146,15 @@ class TableSource(Source):
                 if len(record) > 1 or (record and record[0].strip()):
                     yield line + reader.line_num, record
         except csv.Error as error:
-            raise DataFailure(f"{self.name}, line {line + reader.line_num}: {error}.") from error
+            raise DataError(f"{self.name}, line {line + reader.line_num}: {error}.") from error
 
     def _text_lines(self, chunks: Iterable[bytes]) -> Iterator[str]:
         for chunk in chunks:
+            self.splits = self.splits and b'"' not in chunk  # a line end between quotes is part of a field
             try:
                 yield from io.StringIO(chunk.decode(), newline="")
             except UnicodeDecodeError as error:
-                raise DataFailure(f"{self.name} is not UTF-8 text: {error.reason}.") from error
+                raise DataError(f"{self.name} is not UTF-8 text: {error.reason}.") from error
 
     def _converted(self, rows: list[tuple[int, list[str]]]) -> tuple[Any, NDArray[Any] | None]:
         fields = [[row[i] for i in self._features] for _, row in rows]
@@ -155,9 +173,9 @@ class TableSource(Source):
                 value = parse_number(row[i])
                 if value is None:
                     name = repr(self.names[j]) if self.names else str(i)
-                    raise DataFailure(
+                    raise DataError(
                         f"{self.name}, line {line}: {row[i]!r:.60} in column {name} is not a number. "
-                        "To leave a column out, use --ignore."
+                        "To leave a column out, use the argument ignore."
                     )
                 X[place, j] = value
         return X
@@ -166,7 +184,7 @@ class TableSource(Source):
         fields = [row[column].strip() for _, row in rows]
         for (line, _), field in zip(rows, fields, strict=True):
             if self.wanted.needs_target and field.lower() in MISSING:
-                raise DataFailure(f"{self.name}, line {line}: the target is missing.")
+                raise DataError(f"{self.name}, line {line}: the target is missing.")
         try:
             return np.array(fields, dtype=object).astype(np.float64)
         except ValueError:

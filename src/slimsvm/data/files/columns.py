@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slimsvm.cli.errors import DataFailure
-from slimsvm.cli.readers.base import Wanted
+from slimsvm.data.files.base import Wanted
+from slimsvm.exceptions import DataError
 
 USUAL_TARGETS = ("target", "label", "class", "y")
 SHOWN = 8  # names in a sentence
@@ -22,7 +22,7 @@ class Choice:
 
 
 def choose(source: str, header: tuple[str, ...] | None, n_columns: int, wanted: Wanted) -> Choice:
-    """The columns that `wanted` asks for; DataFailure names missing or extra ones."""
+    """The columns that `wanted` asks for; DataError names missing or extra ones."""
     if header is not None:
         _require_distinct(source, header)
     left_out = {_place(source, spec, header, n_columns) for spec in wanted.ignore}
@@ -31,9 +31,9 @@ def choose(source: str, header: tuple[str, ...] | None, n_columns: int, wanted: 
         return _by_name(source, header, wanted.names, target, left_out)
     n_features = n_columns - len(left_out if target is None else {*left_out, target})
     if not n_features:
-        raise DataFailure(f"{source} has no feature columns.")
+        raise DataError(f"{source} has no feature columns.")
     if wanted.n_features is not None and n_features != wanted.n_features:
-        raise DataFailure(_wrong_number(source, n_features, wanted, target))
+        raise DataError(_wrong_number(source, n_features, wanted, target))
     features = [i for i in range(n_columns) if i != target and i not in left_out]
     return Choice(features, target, None if header is None else tuple(header[i] for i in features))
 
@@ -50,13 +50,13 @@ def _by_name(
     places = {name: i for i, name in enumerate(header) if i not in left_out}
     missing = [name for name in names if name not in places]
     if missing:
-        raise DataFailure(
+        raise DataError(
             f"{source} has no column {listed(missing)}, which the model was trained on. "
-            f"It has {listed(header)}. --no-header assigns columns by position."
+            f"It has {listed(header)}. The argument header=False assigns columns by position."
         )
     features = [places[name] for name in names]
     if target in features:
-        raise DataFailure(f"--target of {source} is {header[target]!r}, a feature of the model.")
+        raise DataError(f"The argument target of {source} is {header[target]!r}, a feature of the model.")
     unused = [name for i, name in enumerate(header) if i not in {*features, target, *left_out}]
     notes = (f"{source}: columns that the model does not know are left out: {listed(unused)}.",) if unused else ()
     return Choice(features, target, names, notes)
@@ -76,7 +76,7 @@ def _target(
     if not wanted.needs_target:
         return None
     known = f"Its columns are {listed(header)}" if header else f"It has {n_columns} columns and no header"
-    raise DataFailure(f"{source}: which column is the target? {known}. Name the target column with --target.")
+    raise DataError(f"{source}: which column is the target? {known}. Name the target column with the argument target.")
 
 
 def _place(source: str, spec: str, header: tuple[str, ...] | None, n_columns: int) -> int:
@@ -87,9 +87,9 @@ def _place(source: str, spec: str, header: tuple[str, ...] | None, n_columns: in
         place = int(spec)
     except ValueError:
         have = f"It has {listed(header)}." if header else "It has no header: give a column number, from 0."
-        raise DataFailure(f"{source} has no column {spec!r}. {have}") from None
+        raise DataError(f"{source} has no column {spec!r}. {have}") from None
     if not -n_columns <= place < n_columns:
-        raise DataFailure(f"{source} has no column {place}: it has {n_columns}, numbered from 0.")
+        raise DataError(f"{source} has no column {place}: it has {n_columns}, numbered from 0.")
     return place % n_columns
 
 
@@ -97,13 +97,13 @@ def _require_distinct(source: str, header: tuple[str, ...]) -> None:
     seen: set[str] = set()
     for name in header:
         if name in seen:
-            raise DataFailure(f"{source} has more than one column named {name!r}.")
+            raise DataError(f"{source} has more than one column named {name!r}.")
         seen.add(name)
 
 
 def _wrong_number(source: str, found: int, wanted: Wanted, target: int | None) -> str:
     advice = ""
     if target is None and found > (wanted.n_features or 0):
-        advice = " Name the target column with --target, and columns to leave out with --ignore."
+        advice = " Name the target column with the argument target, and columns to leave out with the argument ignore."
     beside = "" if target is None else " besides the target"
     return f"{source} has {found} columns{beside}; the model takes {wanted.n_features}.{advice}"

@@ -14,12 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from slimsvm.cli.errors import DataFailure, reason
+import numpy as np
+
+from slimsvm._words import reason
+from slimsvm.exceptions import DataError
 
 PEEK = 1 << 16  # bytes that tell the format of a file
 CHUNK = 1 << 21  # bytes to read at a time
 PIECE = 1 << 20  # bytes to ask a file for at a time: Python allocates what is asked for, not what is there
 LONGEST_LINE = 1 << 27  # bytes; a file with a longer line is not text
+TEXT_PIECE = 1 << 19  # bytes of the pieces of text that are read in random order
 LINE_TIMES, LINE_BYTES = 4, 1 << 20  # a line of a compressed file: at most 4 times the file and 1 MiB
 OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
@@ -67,7 +71,7 @@ class Stream:
         while chunk := self.read():
             cut = chunk.rfind(b"\n") + 1
             if n_rest + (chunk.find(b"\n") if cut else len(chunk)) > longest:
-                raise DataFailure(f"{self.name} has a line of more than {longest / 2**20:.0f} MiB: it is not text.")
+                raise DataError(f"{self.name} has a line of more than {longest / 2**20:.0f} MiB: it is not text.")
             if not cut:
                 rest.append(chunk)
                 n_rest += len(chunk)
@@ -77,6 +81,43 @@ class Stream:
         last = b"".join(rest)
         if last.strip():
             yield last + b"\n"
+
+    @property
+    def can_seek(self) -> bool:
+        """Whether any part of the file can be read at once: it is neither compressed nor a pipe."""
+        return self.size is not None and not self.is_compressed
+
+    def shuffled_lines(self, rng: np.random.Generator, first: int = 0) -> Iterator[bytes]:
+        """All lines that begin at byte `first` or later, in pieces whose order is random.
+
+        A piece has the lines that begin within its bytes; the last one may end beyond them.
+        """
+        assert self.size is not None
+        starts = np.arange(first, self.size, TEXT_PIECE)
+        for start in rng.permutation(starts):
+            lines = self._lines_from(int(start), first)
+            if lines.strip():
+                yield lines
+
+    def _lines_from(self, start: int, first: int) -> bytes:
+        """The lines that begin in the piece at `start`; a line begins after a line end, or at `first`."""
+        begin = max(first, start - 1)
+        text = self.read_at(begin, start + TEXT_PIECE - begin)
+        if start > first:
+            text = text[text.find(b"\n") + 1 or len(text) :]
+        while text and not text.endswith(b"\n"):
+            more = self._read(self.raw, PEEK)
+            text += (more[: more.find(b"\n") + 1] or more) if more else b"\n"
+        return text
+
+    def read_at(self, place: int, n: int) -> bytes:
+        """n bytes from byte `place` of a file that can seek, or fewer at its end."""
+        self.raw.seek(place)
+        parts = []
+        while n > 0 and (part := self._read(self.raw, min(n, CHUNK))):
+            parts.append(part)
+            n -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _longest_line(self) -> int:
         """The bytes that a line may have: few for a small compressed file, which can unpack to any length."""
@@ -108,9 +149,9 @@ class Stream:
         try:
             return bytes(file.read1(n))
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise DataFailure(f"{self.name} is damaged: it cannot be decompressed.") from error
+            raise DataError(f"{self.name} is damaged: it cannot be decompressed.") from error
         except OSError as error:
-            raise DataFailure(f"cannot read {self.name}: {reason(error)}.") from error
+            raise DataError(f"cannot read {self.name}: {reason(error)}.") from error
 
 
 class _Rejoined(io.RawIOBase):
