@@ -22,6 +22,11 @@ public:
 private:
     void follow();
     bool take(int who);
+    void wait_for(Index n);
+
+    // On a busy machine a thread may lose its processor in the middle of a task, for longer than many phases take. Then
+    // the leader makes the next phases alone, more of them each time.
+    Index alone_ = 0, next_alone_ = 0;
 
     // The number of the phase in the upper half, and in the lower the tasks that no thread has taken. A thread takes a
     // task by lowering it, and only then reads task_: a phase cannot end before that task is done.
