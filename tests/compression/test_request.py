@@ -232,7 +232,7 @@ def test_time_that_runs_out_leaves_a_machine_within_the_budget(method: Any, budg
         warnings.simplefilter("error")
         at_leisure, unlimited = (compress(PARENT, X, Y, max_time=limit, **told) for limit in (3600.0, None))
     assert at_leisure.machine_ == unlimited.machine_
-    assert len(at_leisure.report_.tried) >= len(small.report_.tried)
+    assert len(at_leisure.report_.tried) > len(small.report_.tried)
     assert at_leisure.n_vectors_ <= small.n_vectors_
 
 

@@ -304,7 +304,7 @@ class Search:
         self, search: SizeSearch, size: SizeChoice, choice: MethodChoice
     ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
         """The candidate with the best C, and then with as few vectors as keep the promise with it."""
-        if not size.kept or size.n_vectors >= self.problem.n_vectors:
+        if not size.kept or size.n_vectors >= self.problem.n_vectors or self.deadline.stops():
             return search, size, choice
         changed = self._with_best_C(choice, size.rung)
         if changed is choice:
@@ -322,7 +322,7 @@ class Search:
         """The candidate with as few dimensions of its map as keep the promise, and then with as few vectors."""
         method, settings = plain_method(size.method), self.request.settings(SparseMargin)
         p = CANDIDATES[method].default_dimensions(self.problem)
-        if not size.kept or size.n_vectors >= self.problem.n_vectors or p is None:
+        if not size.kept or size.n_vectors >= self.problem.n_vectors or p is None or self.deadline.stops():
             return search, size
         if settings.dimensions(self.problem.machine.n_features) is not None:
             return search, size

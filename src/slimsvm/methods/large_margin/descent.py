@@ -5,8 +5,8 @@
 A step takes B samples and computes B × m kernel values. The penalty βᵀK_zβ is a sum over vectors, of which each step
 takes a few, in turn. Vectors and a learned map A (`metric.py`, whose penalty is part of the objective) move by Adam,
 with steps proportional to the kernel's width. Coefficients move by damped Newton steps, whose curvature is estimated
-again and again. With Adam the coefficients lag so far behind that vectors move to the wrong places (MNIST with 500
-vectors and 10 passes: the objective with exact coefficients is 0.133 with Adam and 0.123 with Newton steps).
+anew after 100 steps or more. With Adam the coefficients lag so far behind that vectors move to the wrong places (MNIST
+with 500 vectors and 10 passes: the objective with exact coefficients is 0.133 with Adam and 0.123 with Newton steps).
 
 A descent knows no data: its steps are given the rows that they read, whether they are in memory or come from a file.
 The compiled core has the same steps (`compiled_descent.py`).
