@@ -3,10 +3,12 @@
     python tools/parity.py                # 300 machines
     python tools/parity.py --count 1000 --seed 5
     python tools/parity.py --learned --count 100       # machines with maps as training a metric makes them
+    python tools/parity.py --only JavaScript
 
 The comparisons are those of the tests of the formats: scores within 1e-9 Σ|coef| in float64 and 1e-5 Σ|coef| in
 float32, and the same answer for every row whose answer errors of that size could not change. C in integers must lose
-what its export announces. A machine that a format cannot hold, which its export says, is not counted.
+what its export announces. JavaScript runs in Node on at least 100,000 rows in all, and its integers are compared with
+the machine that their tables are. A machine that a format cannot hold, which its export says, is not counted.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 
 import test_c
+import test_javascript
 import test_libsvm
 import test_onnx_parity
 import test_scikit_learn
@@ -33,7 +36,8 @@ from machines import Case, check_labels, check_scores, learned_cases, random_cas
 from slimsvm import UnsupportedExportError, _core
 
 Compare = Callable[[Case], None]
-BATCH = 20  # machines in one C program
+BATCH = 20  # machines in one program
+NODE_ROWS = 100_000  # of all machines together
 
 
 def by_numpy(case: Case) -> None:
@@ -101,12 +105,30 @@ def counted_in_c(cases: list[Case], tables: str) -> tuple[int, int, list[str]]:
     return len(cases), sum(len(case.X) for case in cases), wrong
 
 
+def counted_in_node(cases: list[Case], tables: str) -> tuple[int, int, list[str]]:
+    """The same for exported JavaScript, with more rows."""
+    rng, each = np.random.default_rng(0), -(-NODE_ROWS // len(cases))
+    cases = [Case(c.name, c.machine, np.vstack([c.X, rng.normal(size=(each, c.X.shape[1]))])) for c in cases]
+    wrong = []
+    for start in range(0, len(cases), BATCH):
+        part = cases[start : start + BATCH]
+        with tempfile.TemporaryDirectory() as folder:
+            results = test_javascript.exported(part, Path(folder), tables)
+        for case, result in zip(part, results, strict=True):
+            try:
+                test_javascript.check_all(case, result, tables)
+            except AssertionError as error:
+                wrong.append(str(error)[:300])
+    return len(cases), sum(len(case.X) for case in cases), wrong
+
+
 def main() -> None:
     """Compare, and print a table; the exit code is 1 if any machine disagrees."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300, help="machines for each runtime (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--learned", action="store_true", help="machines with learned maps: scales and projections")
+    parser.add_argument("--only", metavar="WORD", default="", help="runtimes whose name has this word")
     options = parser.parse_args()
     if not _core.available:
         raise SystemExit("the compiled core is needed: everything is compared with it")
@@ -124,6 +146,10 @@ def main() -> None:
         "C, int16": lambda: counted_in_c(in_integers, "int16"),
         "C, int8": lambda: counted_in_c(in_integers, "int8"),
         "C, int8_all": lambda: counted_in_c(in_integers, "int8_all"),
+        "JavaScript, float64": lambda: counted_in_node(cases, "float64"),
+        "JavaScript, float32": lambda: counted_in_node(cases, "float32"),
+        "JavaScript, int16": lambda: counted_in_node(cases, "int16"),
+        "JavaScript, int8": lambda: counted_in_node(cases, "int8"),
         "ONNX Runtime, float64": lambda: counted(cases, by_onnx("float64")),
         "ONNX Runtime, float32": lambda: counted(cases, by_onnx("float32")),
         "LIBSVM": lambda: counted(for_libsvm, by_libsvm),
@@ -132,6 +158,8 @@ def main() -> None:
     failed = False
     print(f"{'runtime':<24}{'machines':>10}{'rows':>10}{'disagree':>10}")
     for name, run in runs.items():
+        if options.only not in name:
+            continue
         n_machines, n_rows, wrong = run()
         print(f"{name:<24}{n_machines:>10,}{n_rows:>10,}{len(wrong):>10}", flush=True)
         for text in wrong[:5]:

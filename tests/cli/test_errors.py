@@ -159,7 +159,7 @@ def test_flags_are_checked_in_their_own_words(command: Command, files: Any, tmp_
         ("frontier rows.csv svc.pkl --trust", 3, "rows.csv: which column is the target?"),
         ("frontier moons.txt moons.model --validation moons.txt --methods none", 2, "--methods must be some"),
         ("frontier moons.txt moons.slim --validation moons.txt --memory rows.csv/m", 6, "rows.csv/m"),
-        ("export moons.slim onnx m.onnx --data moons.txt", 2, "--data is for the format c, which measures its loss on"),
+        ("export moons.slim onnx m.onnx --data moons.txt", 2, "--data is for c and js, which measure their loss on"),
         ("export moons.slim c m.h -O X=1", 2, "-O X and -O y are not options of export. Use --data."),
         ("train moons.txt m.slim --C 1 -O C=2", 2, "-O C and --C set the same option. Give one of them."),
         ("train moons.txt m.slim --method svc -O tol=-1", 2, "-O tol must be a float in the range"),

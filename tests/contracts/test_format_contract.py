@@ -32,7 +32,7 @@ def machine() -> KernelMachine:
 
 
 def make(format: str) -> Any:
-    return import_module(f"slimsvm.formats.{format}").files
+    return import_module(f"slimsvm.formats.{FORMATS[format]}").files
 
 
 @every_format
@@ -103,5 +103,5 @@ def test_what_is_no_machine_or_no_format_is_refused(machine: KernelMachine, tmp_
     with pytest.raises(ValueError, match=r"format of export must be one of .*'libsvm'.* Got 'java'"):
         export(machine, "java", tmp_path / "model")
     with pytest.raises(TypeError, match=r"export takes a fitted slimsvm estimator or a KernelMachine\. Got str"):
-        export("model", FORMATS[0], tmp_path / "model")
+        export("model", next(iter(FORMATS)), tmp_path / "model")
     assert issubclass(UnsupportedExportError, ValueError)

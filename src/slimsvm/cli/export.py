@@ -12,6 +12,7 @@ EXAMPLES = options.examples(
     "slimsvm export model.slim libsvm model.txt      # for svm-predict",
     "slimsvm export model.slim onnx model.onnx",
     "slimsvm export model.slim c model.h -O tables=int16 --data test.csv",
+    "slimsvm export model.slim js model.mjs          # for web pages and Node",
 )
 
 
@@ -25,7 +26,9 @@ def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 @click.argument("model", type=options.FILE)
 @click.argument("form", metavar="FORMAT", shell_complete=_formats)
 @click.argument("path", type=options.FILE)
-@click.option("--data", metavar="DATA", type=options.FILE, help="Data on which the format c measures its loss.")
+@click.option(
+    "--data", metavar="DATA", type=options.FILE, help="Data on which the formats c and js measure their loss."
+)
 @options.width_option
 @options.settings_option
 @options.data_options
@@ -44,7 +47,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Write MODEL to PATH in another FORMAT: libsvm, onnx or c.
+    """Write MODEL to PATH in another FORMAT: libsvm, onnx, c or js.
 
     Options of the format are given with -O and listed on its page of the documentation. Notes say what changes in the
     format.
@@ -56,8 +59,8 @@ def command(
     further = options.parsed_settings(settings)
     if {"X", "y"} & further.keys():
         raise UsageFailure("-O X and -O y are not options of export. Use --data.")
-    if data is not None and form != "c":
-        raise UsageFailure(f"--data is for the format c, which measures its loss on it. Leave it out for {form}.")
+    if data is not None and form not in ("c", "js"):
+        raise UsageFailure(f"--data is for c and js, which measure their loss on it. Leave it out for {form}.")
     output.require_another_file(path, model, data)
     loaded = load_model(model, trust, n_features)
     if data is not None:

@@ -20,7 +20,8 @@ from slimsvm._files import write_whole
 from slimsvm._unwrap import advice_on_steps, compressed_model
 from slimsvm.machine import KernelMachine
 
-FORMATS: tuple[str, ...] = ("libsvm", "onnx", "c")  # each a module of this package
+# The module of this package that writes each format.
+FORMATS: Mapping[str, str] = MappingProxyType({"libsvm": "libsvm", "onnx": "onnx", "c": "c", "js": "javascript"})
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def options_of(format: str) -> list[str]:
 
 
 def _maker(format: str) -> Callable[..., Files]:
-    make: Callable[..., Files] = import_module(f"slimsvm.formats.{format}").files
+    make: Callable[..., Files] = import_module(f"slimsvm.formats.{FORMATS[format]}").files
     return make
 
 

@@ -20,11 +20,12 @@ from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats import Files
 from slimsvm.formats.c import words
 from slimsvm.formats.c.header import Header, comment
-from slimsvm.formats.c.loss import Loss, measured, rounded, rows_of
+from slimsvm.formats.c.loss import measured, rounded
 from slimsvm.formats.c.quantisation import fixed_point
 from slimsvm.formats.c.raw_rows import RawRows
 from slimsvm.formats.c.thresholds import for_float32
 from slimsvm.formats.c.units import with_one_unit
+from slimsvm.formats.loss import Loss, rows_of
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
 from slimsvm.tables import TYPES, Form, Table, TableType, form_of, is_fixed, tables_of
@@ -64,7 +65,7 @@ def files(
     whole, machine = machine, machine.without_preparation()
     if whole.preparation is not None and X is not None:
         X = whole.preparation.apply(X)
-    form, rows = _form_of(machine), rows_of(machine, X)
+    form, rows = _form_of(machine), rows_of(machine, X, "C")
     if whole.preparation is not None and max_bytes is not None:
         max_bytes -= table_bytes(whole) - table_bytes(machine)  # what the look-ups leave for the machine
     kind = _chosen(form, tables, max_bytes, rows)
@@ -104,7 +105,7 @@ def table_bytes(machine: KernelMachine, tables: TableType = "float32", X: Any = 
         raw = RawRows(machine.preparation, tables, False).tables.values()
         return table_bytes(machine.without_preparation(), tables, X) + sum(table.n_bytes for table in raw)
     form = _form_of(machine)
-    return _bytes(form, tables, rows_of(machine, X) if is_fixed(_checked(tables)) else np.empty((0, 0)))
+    return _bytes(form, tables, rows_of(machine, X, "C") if is_fixed(_checked(tables)) else np.empty((0, 0)))
 
 
 def _form_of(machine: KernelMachine) -> Form:

@@ -1,0 +1,1 @@
+const decided = (scores) => scores[0];
