@@ -17,7 +17,7 @@ SOURCE = Path(slimsvm.__file__).parent
 # A module imports from its own layer and from those before it.
 LAYERS = [
     {"exceptions", "_record", "_frozen_csr", "sparse_parts", "_files", "_unwrap", "_warn", "_words"}
-    | {"arrays", "parameters", "report"},
+    | {"arrays", "parameters", "report", "report_html"},
     {"_core"},
     {"kernels"},
     {"_container", "heads", "input_map", "answers", "calibration", "tables", "cost", "evaluation", "machine"}
@@ -28,6 +28,7 @@ LAYERS = [
     {"methods"},
     {"compression", "converters"},
     {"tradeoff"},
+    {"html_report"},
     {"cli", "__main__"},
 ]
 MACHINE = set().union(*LAYERS[:4])
@@ -40,10 +41,10 @@ BESIDE = {
 }
 USERS = {
     "formats": {"compression", "converters", "tradeoff", "cli"},
-    "plots": {"tradeoff", "cli"},
+    "plots": {"tradeoff", "html_report", "cli"},
     "optim": {"methods", "compression", "tradeoff"},
 }
-MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "cli"}
+MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "html_report", "cli"}
 SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn", "slimsvm.formats.sklearn_transformers"}  # make its objects
 MAY_PRINT = {"cli", "_versions"}
 
@@ -100,7 +101,7 @@ def allowed(place: str) -> set[str]:
     height = next((i for i, layer in enumerate(LAYERS) if place in layer), None)
     assert height is not None, f"{place} has no place in the layers of this test"
     users = {beside for beside, who in USERS.items() if place in who}
-    return set().union(*LAYERS[: height + 1]) | users | ({"_versions"} if place == "cli" else set())
+    return set().union(*LAYERS[: height + 1]) | users | ({"_versions"} if place in ("cli", "html_report") else set())
 
 
 def test_imports_point_one_way() -> None:

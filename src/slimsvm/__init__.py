@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from slimsvm.formats import export
     from slimsvm.formats.scikit_learn import to_sklearn
+    from slimsvm.html_report import write_report
     from slimsvm.machine import KernelMachine
     from slimsvm.methods.early_exit import add_early_exit
     from slimsvm.methods.growing.estimator import GrowingSVC, MultiKernelGrowingSVC
@@ -70,6 +71,7 @@ _HOMES = {
     "read_libsvm": "estimator",
     "show_versions": "_versions",
     "to_sklearn": "formats.scikit_learn",
+    "write_report": "html_report",
 }
 _SUBMODULES = ("converters", "data", "estimator", "exceptions", "methods", "plots", "tradeoff")
 # Names that were once here, with their present home.
@@ -119,6 +121,7 @@ __all__ = [
     "read_libsvm",
     "show_versions",
     "to_sklearn",
+    "write_report",
 ]
 
 

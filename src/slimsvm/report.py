@@ -111,6 +111,12 @@ class Report:
         lines.append(f"Why {self.method}: {self.reason}.")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """The report in a notebook: size, loss and costs."""
+        from slimsvm.report_html import small_report
+
+        return small_report(self)
+
     def _size(self) -> str:
         parent = plural(self.parent_vectors, "support vector")
         if self.n_vectors < self.parent_vectors:

@@ -576,3 +576,14 @@ def test_columns_with_names_are_no_cause_for_warnings(command: Command, tmp_path
     size = ("--n-vectors", "3", "--method", "sparse_margin")
     small = command("compress", "named.slim", "small.slim", *data, *size)
     assert (small.code, small.err) == (0, "")
+
+
+def test_report_with_a_frontier(command: Command, moons_files: Any, tmp_path: Path) -> None:
+    line = "frontier moons.txt moons.slim --validation moons.txt --sizes 3 --methods selection --no-baselines --json"
+    (tmp_path / "frontier.json").write_text(command(*line.split()).out, encoding="utf-8")
+    line = "report moons.txt moons.slim r.html --against moons.slim --frontier frontier.json"
+    ended = command(*line.split())
+    assert (ended.code, ended.err) == (0, "")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="trade_off"' in page
+    assert 'id="disagreement"' in page

@@ -146,17 +146,20 @@ def test_numbers_that_json_cannot_hold_and_typed_arrays(tmp_path: Path) -> None:
     for name, content in files(plain(), "m.mjs").contents.items():
         (tmp_path / name).write_bytes(content)
     script = """
-import { predict, kernelValues } from "./m.mjs";
+import { predict, kernelValues, contributions, scores } from "./m.mjs";
 for (const row of [[1, NaN], [Infinity, 1], [1, 10n]]) {
   try { predict(row); console.log("no error"); } catch (error) { console.log(error.message); }
 }
 console.log(predict(new Float32Array([1, 2])) === predict([1, 2]), kernelValues([0, 0]).length);
+const sum = contributions([0.3, 1]).reduce((a, b) => a + b) + 0.1;
+console.log(Math.abs(sum - scores([0.3, 1])[0]) < 1e-6);
 """
     assert in_node(script, tmp_path).splitlines() == [
         "Feature number 1 must be a finite number. Got NaN.",
         "Feature number 0 must be a finite number. Got Infinity.",
         "Feature number 1 must be a finite number. Got 10.",
         "true 4",
+        "true",
     ]
 
 

@@ -14,7 +14,7 @@ from slimsvm.cli import output
 from slimsvm.cli.errors import BROKEN_PIPE, INTERRUPTED, DataFailure, Failure, ModelFailure, OutputFailure, sentence
 from slimsvm.exceptions import DataError, FormatError, UnsupportedExportError, UnsupportedModelError
 
-COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "export", "inspect")
+COMMANDS = ("demo", "train", "compress", "predict", "evaluate", "frontier", "report", "export", "inspect")
 WRITERS = ("train", "compress")  # they write a model, and after Ctrl-C the best one so far
 DEBUG = "SLIMSVM_DEBUG"  # the environment variable that shows the trace of a defect
 EPILOG = """\b

@@ -6,7 +6,7 @@ from typing import Any
 
 from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.formats.javascript.literals import literal, string
-from slimsvm.formats.javascript.source import has_kernel_values
+from slimsvm.formats.javascript.source import has_contributions, has_kernel_values
 from slimsvm.machine import KernelMachine
 from slimsvm.preparation import Preparation
 from slimsvm.tables import Form, reads_text
@@ -52,6 +52,11 @@ def declarations(machine: KernelMachine, form: Form, labels: list[Any]) -> str:
         lines += [
             "/** The kernel value of every vector. */",
             "export declare function kernelValues(row: Row): Float64Array;",
+        ]
+    if has_contributions(form):
+        lines += [
+            "/** What every vector adds to every score, vector by vector. */",
+            "export declare function contributions(row: Row): Float64Array;",
         ]
     return "\n".join(lines) + "\n"
 

@@ -10,7 +10,7 @@ from slimsvm.answers import Classes, Inlier, Value
 from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.formats.javascript import raw_rows
 from slimsvm.formats.javascript.literals import Code, literal
-from slimsvm.heads import MirrorHead, PairwiseHead, StagedHead
+from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.machine import KernelMachine
 from slimsvm.tables import Form
 
@@ -50,6 +50,11 @@ def module_text(machine: KernelMachine, form: Form, tables: dict[str, Code], lab
 def has_kernel_values(form: Form) -> bool:
     """Whether the module computes kernel values of vectors."""
     return not form.presummed
+
+
+def has_contributions(form: Form) -> bool:
+    """Whether scores are sums over vectors."""
+    return not form.presummed and isinstance(form.head, (LinearHead, PairsHead))
 
 
 def _constants(machine: KernelMachine, form: Form, labels: list[Any]) -> dict[str, Any]:
@@ -143,6 +148,8 @@ def _answers(machine: KernelMachine, form: Form) -> list[str]:
         ]
     if has_kernel_values(form):
         lines.append(piece("kernel_values"))
+    if has_contributions(form):
+        lines.append(piece("contributions"))
     return [*lines, "export { model };"]
 
 
