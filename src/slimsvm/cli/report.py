@@ -67,8 +67,17 @@ def command(
     X, y = read_rows(reading, data, loaded)
     try:
         with output.output_errors(page), library_errors():
-            given = {"parent": None if parent is None else _estimator(parent), "frontier": trade_off}
-            write_report(_estimator(loaded), X, y, page, title=title, image_shape=shape, **given)
+            original = None if parent is None else _estimator(parent)
+            write_report(
+                _estimator(loaded),
+                X,
+                y,
+                page,
+                parent=original,
+                frontier=trade_off,
+                title=title,
+                image_shape=shape,
+            )
     except ImportError as error:
         raise UsageFailure("report needs jinja2. Install it: pip install 'slimsvm[report]'") from error
     if not quiet:
