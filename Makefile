@@ -12,16 +12,20 @@ endif
 
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint types bench promises papers fuzz safety sanitize tsan fallback dist clean
+.PHONY: demo test test-all test-browser lint types bench promises papers fuzz safety sanitize tsan fallback dist clean
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/slimsvm demo --picture build/frontier.png
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
 test-all: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m "not browser"
+
+# The HTML report and the pages of examples/browser, in a headless Chromium.
+test-browser: $(VENV)/installed-browser
+	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .

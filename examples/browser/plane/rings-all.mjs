@@ -1,0 +1,110 @@
+// rings-all.mjs: a kernel machine, written by slimsvm.
+// Rbf(gamma=0.5000000000000003), 63 vectors, 2 features, answer: classes.
+// Tables: float32, 764 bytes.
+// import { predict } from this file; predict(row) takes an array of numbers or an object of columns.
+// The numbers of a table in base64: little-endian, and for integers q the number offset + step · q. Steps and offsets
+// repeat along the table, one per column.
+function table(type, text, steps, offsets) {
+  const raw = atob(text);
+  const bytes = Uint8Array.from(raw, (letter) => letter.charCodeAt(0));
+  const width = { Float64: 8, Float32: 4, Int32: 4, Uint32: 4, Int16: 2, Uint16: 2, Int8: 1, Uint8: 1 }[type];
+  const view = new DataView(bytes.buffer);
+  const numbers = new Float64Array(bytes.length / width);
+  for (let i = 0; i < numbers.length; i++) numbers[i] = view["get" + type](i * width, true);
+  if (steps) {
+    for (let i = 0; i < numbers.length; i++) {
+      numbers[i] = numbers[i] * steps[i % steps.length] + (offsets ? offsets[i % offsets.length] : 0);
+    }
+  }
+  return numbers;
+}
+
+function shown(value) {
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length > 60 ? text.slice(0, 57) + "..." : text;
+}
+const NAMES = null;
+const USED = null;
+const M = 63;
+const P = 2;
+const S = 1;
+const N_FEATURES = 2;
+const CLASSES = [0, 1];
+const ZERO_IS_SECOND = true;
+const model = Object.freeze({ task: "classes", classes: [0, 1], features: NAMES, nFeatures: 2, nVectors: 63, kernel: "rbf", digest: "5bfb22b0006f76302075aa03271e63051734518105751119b9e4df2ce11e11e0" });
+const points = table("Float32", "LuK8v0nDqL5jRZw/K5mmPbXZWT9YGWm/tRWKv9RYTb84mh4/FtZNPyA0Nz8GZ5y/SzohP7KulD/jQqu/uNwuP2udKj9MRo+/o4ybP7Puc76Grea+WLydv0i00L0Q97c/549rvVA5fr/4sY6/XAQuv8wyjb9YCHC/mlJPv2xbiD/mAYE/YyKFP3w/Zb3+lbk/p2rBv/fitj4KDy2/sNpVvyGCnz+uHic/CmKkv6LAJz1quBm/x4Gkv5bjTD/O2ZY/3S87v3Abjj+Vv20/A+KLv9gVsz9+KIM+GQ9Yv346kj84U7u/c9HRPLI1iL8XwZq9o963P9My5b4EiKg/z6lRPi+oXL+nQ06/6VqevzzrMz40G9C7+zuZv+NNab/G71O/U8llP4YgMj9Q8pg/3FgBvhoBgz/Q73Q/9cNzvafppj9/JrS/cC1ZPl2YnT8i68a+YGIJP4kaib8uhVS/xvRVPy76IL+Xlm8/YiCavd+mlL9cLmK/k6dpv2cYTTz6Law/DL6Uvy6uv742lna/c2cjv7Rc5D6YpI2/yJtbP56wnT/eXIk/TxE5v88ulj9BrJA+aaZWP9UjWT90cSq/3MmKP5Wwyz53h44/ceWRP++maT49/5e/oFPWvYR3X78volW/ViWYP0trJL8DD8S/tBgPP8ABQj+wqoa/");
+const coef = table("Float32", "KqtTwAAAIMEAACDBAAAgwQAAIMEAACDBAAAgwQAAIMEAACDBAAAgwQAAIMEAACDBAAAgwQAAIMErti3AAAAgwQAAIMFwIA/BT8aswAAAIMEMgrHAAAAgwe/OG8EAACDBAAAgwQAAIMEiHmTAi+iwvgAAIMEAACDBAAAgwQAAIMEAACBBAAAgQQAAIEEAACBBF3nJPwAAIEEAACBBAAAgQQAAIEEAACBBE8G9QAAAIEHjWzNAAAAgQQAAIEEAACBBAAAgQTX9ij4AACBBAAAgQQAAIEEAACBBAAAgQQAAIEEAACBBAAAgQR+8D0EAACBBAAAgQQAAIEEAACBB");
+const intercept = table("Float64", "3hnFKYjfBcA=");
+
+// The numbers of a row that the model reads.
+function read(row) {
+  const x = new Float64Array(USED ? USED.length : N_FEATURES);
+  const listed = Array.isArray(row) || (ArrayBuffer.isView(row) && !(row instanceof DataView));
+  if (listed) {
+    if (row.length !== N_FEATURES) {
+      throw new RangeError(`The row must have ${N_FEATURES} numbers, the features of the model. Got ${row.length}.`);
+    }
+  } else if (NAMES === null || row === null || typeof row !== "object") {
+    const or = NAMES === null ? "" : ", or an object with the names of the features";
+    throw new TypeError(`The row must be an array of ${N_FEATURES} numbers${or}. Got ${shown(row)}.`);
+  }
+  for (let i = 0; i < x.length; i++) {
+    const feature = USED ? USED[i] : i;
+    const value = listed ? row[feature] : Object.hasOwn(row, NAMES[feature]) ? row[NAMES[feature]] : undefined;
+    if (typeof value !== "number" || !Number.isFinite(value)) {
+      const name = NAMES === null ? `number ${feature}` : shown(NAMES[feature]);
+      throw new TypeError(`Feature ${name} must be a finite number. Got ${shown(value)}.`);
+    }
+    x[i] = value;
+  }
+  return x;
+}
+const mapped = (x) => x;
+// ‖u − z‖²
+function quantity(u, j) {
+  let t = 0;
+  for (let i = 0, a = j * P; i < P; i++, a++) {
+    const d = u[i] - points[a];
+    t += d * d;
+  }
+  return Math.min(t, Number.MAX_VALUE);
+}
+const profile = (t, j) => Math.exp(-0.5000000000000003 * t);
+const kernel = (u, j) => profile(quantity(u, j), j);
+// Scores that share the vectors.
+function headScores(u) {
+  const sums = new Float64Array(S);
+  for (let j = 0; j < M; j++) {
+    const k = kernel(u, j);
+    for (let c = 0, a = j * S; c < S; c++, a++) sums[c] += k * coef[a];
+  }
+  return Array.from(sums, (sum, c) => sum + intercept[c]);
+}
+function largest(values) {
+  let best = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+  return best;
+}
+const decided = (scores) => scores[0];
+const classOf = (scores) => Number(scores[0] > 0 || (ZERO_IS_SECOND && scores[0] === 0));
+// The model's scores of a row, before an answer is made of them.
+export function scores(row) {
+  const found = headScores(mapped(read(row)));
+  if (!found.every(Number.isFinite)) throw new RangeError("The scores of the row overflow. Scale the data.");
+  return found;
+}
+// What decision_function gives in Python.
+export const decision = (row) => decided(scores(row));
+// What predict gives in Python.
+export const predict = (row) => CLASSES[classOf(scores(row))];
+// The kernel value of every vector.
+export function kernelValues(row) {
+  const u = mapped(read(row));
+  return Float64Array.from({ length: M }, (_, j) => kernel(u, j));
+}
+// What every vector adds to every score: one number per vector and score, vector by vector.
+export function contributions(row) {
+  const values = kernelValues(row);
+  return coef.map((c, a) => c * values[Math.floor(a / S)]);
+}
+export { model };
