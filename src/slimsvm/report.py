@@ -32,6 +32,8 @@ class Report:
     estimate : float or None
         The loss against the parent on held-out samples; None if nothing was held out. For accuracy it combines the
         paired difference with an estimate from the parent's confidence (docs/compress.md).
+    selection_bias : float or None
+        The part of the estimate that corrects it for luck: the model was chosen by such estimates from all candidates.
     standard_error : float or None
         The standard error of the estimate, for the difference that as many new samples would show.
     bound : float or None
@@ -84,6 +86,7 @@ class Report:
     n_features: int | None = None
     parent_features: int | None = None
     parent_multiply_adds: int | None = None
+    selection_bias: float | None = None
     speedup: float | None = field(default=None, compare=False)
 
     @property
@@ -154,7 +157,8 @@ class Report:
         allowed = "" if limit is None else f" (limit {limit:g})"
         confidence = self.promise.get("confidence")
         bound = "" if self.bound is None else f", at most {self.bound:z.4f} with confidence {confidence:g}"
-        return f"{self.estimate:z.4f} ± {self.standard_error or 0.0:.4f}{allowed}{bound}"
+        luck = "" if not self.selection_bias else f", with {self.selection_bias:.4f} added for the luck of the choice"
+        return f"{self.estimate:z.4f} ± {self.standard_error or 0.0:.4f}{allowed}{bound}{luck}"
 
 
 def report_of(content: Any) -> Report:

@@ -35,7 +35,7 @@ EQUAL = 0.01  # of the best score's distance from 1: a difference in loss that c
 # Methods whose coefficients depend on C.
 REFITTED = ("sparse_margin", "reduced_set+refit", "selection", "sparse_margin+diagonal", "sparse_margin+projection")
 FOLD_STREAM = 6  # of the random numbers that draw the seeds of folds
-MANY = 5000  # samples, beyond which the model's C stays
+MANY = 5000  # samples, beyond which one part is held out once
 
 
 def with_a_cost(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -92,7 +92,7 @@ class CostChooser:
             return self._with_share(candidates, method, m, share)
         if plain_method(method) not in REFITTED or problem.against_refit or not problem.task.is_classification:
             return machine
-        if problem.samples is None or len(problem.samples) > MANY:
+        if problem.samples is None:
             return machine
         with keeping_best(lambda: machine):
             try:

@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from slimsvm.compression.promise import Promise, smoothed
 from slimsvm.compression.validation.assess import Validation
 from slimsvm.compression.validation.estimates import Assessment, Estimate
 from slimsvm.methods.common.deadline import Deadline
 
-RATIO = 2**0.5  # of a size to the one before
 STRIDE = 2  # rungs that are climbed at a time while no size keeps the promise
 CONFIRMED = 1  # rungs above the smallest good one that must be known too, if that one may be just lucky
 NOTHING = Estimate(0.0, 0.0, 0.0)
 Rung = tuple[str, int]  # the name of a candidate, and its number of vectors
-
-
-def size_ladder(most: int, first: int = 2) -> list[int]:
-    """Sizes from `first`, or 1, to `most`, each about √2 times the one before."""
-    if most <= first:
-        return list(range(1, max(most, 1) + 1))
-    steps = int(np.ceil(np.log(most / first) / np.log(RATIO)))
-    sizes = np.unique(np.round(first * RATIO ** np.arange(steps + 1)).astype(int))
-    return [1, *(int(size) for size in sizes if size < most), most]
 
 
 @dataclass(frozen=True)

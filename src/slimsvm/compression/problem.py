@@ -22,6 +22,7 @@ from slimsvm.estimator import wrap
 from slimsvm.importers import import_model
 from slimsvm.importers.base import Imported
 from slimsvm.importers.terms import Terms, training_terms
+from slimsvm.kernels import Rbf
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.training import kernel_parameters, sample_costs
 from slimsvm.methods.large_margin.training_problem import RefitProblem
@@ -119,6 +120,11 @@ class Problem:
         if small.input_map == self.machine.input_map and small.kernel == self.machine.kernel:
             return self.refit_problem
         return self.task.refit_problem(replace(self, imported=replace(self.imported, machine=small)))
+
+    def with_gamma(self, factor: float) -> Problem:
+        """The problem of a machine whose RBF kernel has a multiple of the γ."""
+        wider = replace(self.machine, kernel=Rbf(factor * self.machine.kernel.gamma))
+        return replace(self, imported=replace(self.imported, machine=wider))
 
     @cached_property
     def parent_answers(self) -> tuple[Any, FloatArray, NDArray[Any]]:

@@ -15,15 +15,18 @@ from slimsvm.compression import work
 from slimsvm.compression.calibrate import Scores, calibration_kind, fold_scores, validation_scores, with_probabilities
 from slimsvm.compression.candidates.base import History
 from slimsvm.compression.candidates.cache import CANDIDATES, FALLBACK, CandidateCache, affordable
-from slimsvm.compression.candidates.naming import EARLY_EXIT, in_dimensions, plain_method, reported_method, with_share
-from slimsvm.compression.choose_C import REFITTED, SHARES, CostChooser, trained_folds
+from slimsvm.compression.candidates.naming import EARLY_EXIT, plain_method, reported_method
+from slimsvm.compression.cheapest import CheapestSearch
+from slimsvm.compression.choose_C import CostChooser, trained_folds
 from slimsvm.compression.choose_method import MethodChoice, choose_method, is_learned, trial_sizes
-from slimsvm.compression.choose_size import STRIDE, Rung, SizeChoice, SizeSearch, size_ladder
+from slimsvm.compression.choose_size import SizeChoice, SizeSearch
 from slimsvm.compression.costs import Costs, Latency
+from slimsvm.compression.ladder import size_ladder
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
+from slimsvm.compression.tuning import gain_of, tuned
 from slimsvm.compression.validation.assess import Validation
-from slimsvm.compression.validation.estimates import Assessment, Estimate
+from slimsvm.compression.validation.estimates import Assessment
 from slimsvm.compression.validation.folds import (
     FOLDS,
     Fold,
@@ -38,7 +41,6 @@ from slimsvm.machine import KernelMachine
 from slimsvm.methods.calibration_fit import Kind
 from slimsvm.methods.common.deadline import Deadline
 from slimsvm.methods.common.progress import Progress
-from slimsvm.methods.settings import SparseMargin
 from slimsvm.report import Report
 
 SHRINK = 1 / 32  # of the vectors that go at a time if a machine is slower than its stand-in
@@ -70,6 +72,7 @@ class Search:
         self._chooser = CostChooser(self.scorer) if self._chooses_C else None
         self.candidates = self._candidates_of(problem, FOLDS)
         self.validation: Validation | None = None
+        self.bias: dict[str, float] = {}  # of the estimates of a candidate that was chosen by them
         self.last: KernelMachine | None = None  # the machine that was finished last
 
     @property
@@ -143,10 +146,15 @@ class Search:
 
     def of_size(self, m: int) -> Compressed:
         """The machine of m vectors."""
-        choice = self._challenged(choose_method(self, [m]), m)
-        if self.validation is not None and self._chooser is None and m < self.problem.n_vectors:
-            choice = self._with_best_C(choice, (choice.method, m))
+        choice = self._tuned(self._challenged(choose_method(self, [m]), m), m)
         return self._compressed(self._final(choice.method, m), choice, self._assessed(choice.method, m), m)
+
+    def _tuned(self, choice: MethodChoice, m: int) -> MethodChoice:
+        """The choice with the best terms for m vectors, if samples are held out."""
+        judge = self._judge
+        if self.request.method is not None or judge is None or m >= self.problem.n_vectors:
+            return choice
+        return tuned(judge, self.problem, choice, (choice.method, m), with_C=self._chooser is None)
 
     def size_for(self, method: str, m: int) -> int:
         """The vectors of a method that are compared with m vectors of a method that learns no metric; 0 for none.
@@ -173,7 +181,7 @@ class Search:
         for name in (choice.method, *rivals):  # C is chosen for the machine of all samples, and the folds take it
             self._final(name, m)
         for name in rivals:
-            gain = self._gain(judge, (choice.method, m), (name, m))
+            gain = gain_of(judge, (choice.method, m), (name, m))
             if gain is not None and gain.value > gain.error:
                 reason = (
                     f"its learned metric loses {gain.value:.4f} ± {gain.error:.4f} less than {choice.method} on "
@@ -181,16 +189,6 @@ class Search:
                 )
                 choice = replace(choice, method=name, reason=reason)
         return choice
-
-    @staticmethod
-    def _gain(judge: Validation, fixed: Rung, learned: Rung) -> Estimate | None:
-        """How much less a learned metric loses; None if the samples are too few for the score."""
-        try:
-            judge.assess(*fixed)
-            judge.assess(*learned)
-            return judge.difference(fixed, learned)
-        except ValueError:
-            return None
 
     @cached_property
     def _afterwards(self) -> Validation | None:
@@ -246,11 +244,15 @@ class Search:
             self._refuse_costs(choice)
         if not self.promise.limits:
             return self._within_costs(choice)
-        search, size, choice = self._cheapest(choice)
-        search, size, choice = self._fewer_by_C(search, size, choice)
-        if size.n_vectors >= n:
+        assert self.validation is not None
+        found = CheapestSearch(self.request, self.problem, self.validation, self.costs, self.deadline, self.free).run(
+            choice
+        )
+        self.bias = self.validation.selection_bias(self.promise, self.costs.size, self.seed)
+        choice = found.method
+        if found.size.n_vectors >= n:
             choice = replace(choice, reason=f"nothing smaller keeps the promise. {choice.method}: {choice.reason}")
-        size, machine = self._sound(search, size)
+        size, machine = self._sound(found.search, found.size)
         compressed = self._compressed(machine, choice, size, size.n_vectors)
         if not size.kept and self.deadline.stopped:
             self._refuse_time(compressed)
@@ -262,106 +264,28 @@ class Search:
         self._warn_of_doubt(compressed)
         return compressed
 
-    def _cheapest(self, choice: MethodChoice) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
-        """The cheapest candidate that keeps the promise.
-
-        First the size of the method that was chosen, then other methods at lower costs, then fewer dimensions of a
-        learned map and once more fewer vectors. A learned metric that is not better than a fixed one of the same cost,
-        by a standard error, gives way to that.
-        """
-        search = self._size_search(self._rungs(choice.method))
-        size = search.run(self._first_rung(choice, search))
-        search, size, choice = self._try_others(search, size, choice)
-        if not is_learned(plain_method(size.method)):
-            return search, size, choice
-        search, size = self._fewer_dimensions(search, size)
-        choice = replace(choice, method=size.method)
-        if self.request.method is not None or self._is_worth_learning(size, choice):
-            return search, size, choice
-        reason = f"a learned metric is not better by a standard error. {choice.reason}"
-        fixed = replace(choice, method=choice.fixed, reason=reason)
-        other = self._size_search(self._rungs(fixed.method))
-        found = other.run(self._first_rung(fixed, other))
-        return (other, found, fixed) if found.kept else (search, size, choice)
-
-    def _with_best_C(self, choice: MethodChoice, rung: Rung) -> MethodChoice:
-        """The choice with a share of the model's C, if the machine then loses less by a standard error."""
-        refits = plain_method(choice.method) in REFITTED and self.problem.task.is_classification
-        if not refits or self.request.method is not None:
-            return choice
-        assert self.validation is not None
-        gains = {
-            share: self._gain(self.validation, rung, (with_share(rung[0], share), rung[1])) for share in SHARES[1:]
-        }
-        better = {share: gain for share, gain in gains.items() if gain is not None and gain.value > gain.error}
-        if not better:
-            return choice
-        share = max(better, key=lambda one: better[one].value)
-        reason = f"{choice.reason}. With {share:g} times the model's C it loses {better[share].value:.4f} less"
-        return replace(choice, method=with_share(rung[0], share), reason=reason)
-
-    def _fewer_by_C(
-        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice
-    ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
-        """The candidate with the best C, and then with as few vectors as keep the promise with it."""
-        if not size.kept or size.n_vectors >= self.problem.n_vectors or self.deadline.stops():
-            return search, size, choice
-        changed = self._with_best_C(choice, size.rung)
-        if changed is choice:
-            return search, size, choice
-        rungs = [(changed.method, m) for m in size_ladder(size.n_vectors)]
-        other = self._size_search(rungs)
-        found = other.run(len(rungs) - 1)
-        return (other, found, changed) if found.kept else (search, size, choice)
-
-    def _size_search(self, rungs: list[Rung]) -> SizeSearch:
-        assert self.validation is not None
-        return SizeSearch(self.validation, self.promise, rungs, self.problem.n_vectors, self.deadline)
-
-    def _fewer_dimensions(self, search: SizeSearch, size: SizeChoice) -> tuple[SizeSearch, SizeChoice]:
-        """The candidate with as few dimensions of its map as keep the promise, and then with as few vectors."""
-        method, settings = plain_method(size.method), self.request.settings(SparseMargin)
-        p = CANDIDATES[method].default_dimensions(self.problem)
-        if not size.kept or size.n_vectors >= self.problem.n_vectors or p is None or self.deadline.stops():
-            return search, size
-        if settings.dimensions(self.problem.machine.n_features) is not None:
-            return search, size
-        rungs = [(in_dimensions(method, one), size.n_vectors) for one in size_ladder(p) if one < p] + [size.rung]
-        narrower = self._size_search(rungs)
-        found = narrower.run(len(rungs) - 1 - STRIDE)
-        if not found.kept or found.rung == size.rung:
-            return search, size
-        rungs = [(found.method, m) for _, m in self._rungs(method)]  # larger ones too, should the machine not be sound
-        shorter = self._size_search(rungs)
-        again = shorter.run(rungs.index(found.rung) - STRIDE)
-        return (shorter, again) if again.kept else (narrower, found)
-
-    def _is_worth_learning(self, size: SizeChoice, choice: MethodChoice) -> bool:
-        """Whether a learned metric loses less than the best fixed one of the same cost, by a standard error."""
-        assert self.validation is not None
-        m = self.costs.vectors_within(choice.fixed, self.costs.size(*size.rung))
-        if not size.kept or m < CANDIDATES[choice.fixed].fewest:
-            return True
-        gain = self._gain(self.validation, (choice.fixed, m), size.rung)
-        return gain is None or gain.value > gain.error
-
     def _warn_of_doubt(self, made: Compressed) -> None:
-        """Warn of limits that are kept on average, but that are smaller than the standard errors of the estimates.
+        """Warn of limits that the held-out samples are too few to show.
 
-        With `confidence` it is the upper bounds that keep to them, and there is no doubt.
+        The standard error of the estimate is above the limit, or the estimate itself once its luck is corrected for.
+        With `confidence` it is the upper bounds that keep to the limits, and there is no doubt.
         """
         report = made.report
         assert report is not None
         if self.promise.confidence is not None:
             return
-        errors = {"loss": report.standard_error, "disagreement": report.disagreement_error}
+        found = {
+            "loss": (report.estimate, report.standard_error),
+            "disagreement": (report.disagreement, report.disagreement_error),
+        }
         for name, limit in self.promise.limits.items():
-            error = errors[name] or 0.0
-            if error > limit:
+            value, error = (one or 0.0 for one in found[name])
+            if max(value, error) > limit:
                 warn_user(
                     f"These data cannot show that max_{name}={limit:g} of {self.request.whose} is kept: on "
-                    f"{self._held_out()}, the standard error of the {name} is {error:.2g}. Pass more samples or a "
-                    f"larger max_{name}, or confidence=0.95 for a model that keeps it with that confidence.",
+                    f"{self._held_out()}, the {name} is {value:.2g} with a standard error of {error:.2g}. Pass more "
+                    f"samples or a larger max_{name}, or confidence=0.95 for a model that keeps it with that "
+                    f"confidence.",
                     UncertainPromiseWarning,
                 )
 
@@ -371,60 +295,6 @@ class Search:
             f"exist. Pass a larger max_time, or name a method to skip the trials.",
             ConvergenceWarning,
         )
-
-    def _rungs(self, method: str) -> list[Rung]:
-        """The sizes to consider for a method; with "auto", those that do not take too much work."""
-        sizes = [m for m in size_ladder(self.costs.largest(method)) if m >= CANDIDATES[method].fewest]
-        if self.request.method is None and method != FALLBACK:
-            sizes = [m for m in sizes if affordable(self.problem, self.free, [method], m)] or sizes[:1]
-        return [(method, m) for m in sizes]
-
-    def _try_others(
-        self, search: SizeSearch, size: SizeChoice, choice: MethodChoice
-    ) -> tuple[SizeSearch, SizeChoice, MethodChoice]:
-        """The choice, or that of another method that keeps the promise at a lower cost.
-
-        Learned metrics are always tried, other methods if the first one needs much of the parent or misses the promise.
-        They must keep the promise at once, except for the fallback, which goes on to sizes that the first method could
-        not reach.
-        """
-        assert self.validation is not None
-        if self.request.method is not None:
-            return search, size, choice
-        n = self.problem.n_vectors
-        for name in (name for name in choice.remaining if name != choice.method):
-            poor = not size.kept or size.n_vectors * POOR > n
-            if not (poor or is_learned(name)) or self.deadline.stops():
-                continue
-            most = self.costs.size(*size.rung)
-            rungs = [rung for rung in self._rungs(name) if not size.kept or self.costs.size(*rung) * LESS <= most]
-            rungs = [rung for rung in rungs if rung[1] < n] if size.kept else rungs
-            if not rungs:
-                continue
-            first = len(rungs) - 1 if size.kept else self._beside(rungs, size)
-            goes_on = not size.kept and name == FALLBACK
-            if first is None or not (goes_on or self._keeps(*rungs[first])):
-                continue
-            other = self._size_search(rungs)
-            found = other.run(first)
-            if found.kept and (not size.kept or self.costs.size(*found.rung) < most):
-                reason = (
-                    f"it needs {self._needs(found)}, and {plain_method(size.method)}, the first choice, "
-                    + (f"needs {self._needs(size)}" if size.kept else f"misses the promise with {size.n_vectors}")
-                    + f". {choice.method} was the first choice because {choice.reason}"
-                )
-                search, size, choice = other, found, replace(choice, method=name, reason=reason)
-        return search, size, choice
-
-    def _beside(self, rungs: list[Rung], size: SizeChoice) -> int | None:
-        """The highest rung with at most as many vectors as a size, if there is one below the parent's."""
-        below = [number for number, (_, m) in enumerate(rungs) if m <= min(size.n_vectors, self.problem.n_vectors - 1)]
-        return below[-1] if below else None
-
-    def _needs(self, size: SizeChoice) -> str:
-        """The size of a candidate, in words."""
-        multiply_adds = plural(self.costs.of(*size.rung).multiply_adds, "multiply-add", ",")
-        return f"{plural(size.n_vectors, 'vector')} and {multiply_adds}"
 
     def _sound(self, search: SizeSearch, size: SizeChoice) -> tuple[SizeChoice, KernelMachine]:
         """The machine of the size chosen, or of the next larger size whose machine is like those of the folds."""
@@ -478,16 +348,6 @@ class Search:
         """The machine to keep if the work is interrupted before the first one is finished: the latest of a fold."""
         first_fold = None if self.validation is None else self.validation.folds[0].candidates.latest
         return first_fold or self.candidates.latest
-
-    def _first_rung(self, choice: MethodChoice, search: SizeSearch) -> int:
-        """Where the search of a size begins: at the smallest size whose trial keeps the promise."""
-        own = [one for one in choice.assessments if one.method == choice.method]
-        sizes = [m for _, m in search.rungs]
-        if not own:
-            return int(np.searchsorted(sizes, max(4, sizes[-1] // 16)))
-        kept = self.promise.kept(own)
-        good = next((a.n_vectors for a, one in zip(own, kept, strict=True) if one), own[-1].n_vectors)
-        return int(np.searchsorted(sizes, good))
 
     def _final(self, method: str, m: int) -> KernelMachine:
         """The machine to return; with as many vectors as the parent has, the parent's own vectors."""
@@ -584,13 +444,15 @@ class Search:
     def _estimates(self, size: SizeChoice | None) -> dict[str, Any]:
         """What the report says about losses."""
         lost = None if size is None else size.loss
+        bias = {} if size is None or size.n_vectors >= self.problem.n_vectors else self.bias
         return {
             "scoring": self.scoring.name,
             "scoring_from": self.scoring.source,
-            "estimate": None if lost is None else lost.value,
+            "estimate": None if lost is None else lost.value + bias.get("loss", 0.0),
             "standard_error": None if lost is None else lost.spread,
+            "selection_bias": bias.get("loss"),
             "bound": None if lost is None or self.promise.confidence is None else lost.bound(self.promise.z),
-            "disagreement": None if size is None else size.disagreement.value,
+            "disagreement": None if size is None else size.disagreement.value + bias.get("disagreement", 0.0),
             "disagreement_of": "labels" if self.problem.task.has_labels else "values",
             "disagreement_error": None if size is None else size.disagreement.spread,
             "paired": None if lost is None else lost.paired,

@@ -39,6 +39,8 @@ class Candidate(ABC):
     fewest: ClassVar[int] = 1  # vectors of its smallest machine
     learns: ClassVar[bool] = False  # whether it learns a metric
     learns_scales: ClassVar[bool] = False  # whether that has one scale per feature
+    factors: ClassVar[tuple[float, ...]] = ()  # of its width or penalty, which may be tuned
+    factor_of: ClassVar[str] = ""  # what they multiply, in words
 
     def __init__(self, machines: Machines, rng: np.random.Generator) -> None:
         self.machines, self.problem, self.rng = machines, machines.problem, rng
@@ -50,6 +52,10 @@ class Candidate(ABC):
     def make_in(self, m: int, p: int) -> tuple[KernelMachine, History]:
         """The same with a learned map of p dimensions, if the method learns one."""
         raise TypeError(f"{self.name} learns no map")
+
+    def make_with_factor(self, m: int, p: int | None, factor: float) -> tuple[KernelMachine, History]:
+        """The same with a multiple of its width or penalty, if the method has `factors`."""
+        raise TypeError(f"{self.name} has nothing to multiply")
 
     @classmethod
     def default_dimensions(cls, problem: Problem) -> int | None:

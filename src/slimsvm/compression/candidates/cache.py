@@ -12,7 +12,14 @@ from slimsvm.compression.candidates.coefficients import refitted_with_share
 from slimsvm.compression.candidates.growing import Growing
 from slimsvm.compression.candidates.learned_margin import DiagonalMargin, ProjectedMargin
 from slimsvm.compression.candidates.mirror import MirrorPoints
-from slimsvm.compression.candidates.naming import EARLY_EXIT, dimensions_of, plain_method, share_of, without_share
+from slimsvm.compression.candidates.naming import (
+    EARLY_EXIT,
+    dimensions_of,
+    factor_of,
+    plain_method,
+    share_of,
+    without_share,
+)
 from slimsvm.compression.candidates.reduced_set import ReducedSet, RefittedReducedSet
 from slimsvm.compression.candidates.selection import Selection
 from slimsvm.compression.candidates.sparse_margin import SparseMargin
@@ -91,9 +98,14 @@ class CandidateCache:
             plain = self.plain(without_share(method), m)
             self._machines[key] = refitted_with_share(self.problem, plain, share_of(method))
         else:
-            candidate, p = self._candidate(plain_method(method)), dimensions_of(method)
-            self._machines[key], self._histories[key] = candidate.make(m) if p is None else candidate.make_in(m, p)
+            self._machines[key], self._histories[key] = self._made(method, m)
         return self._machines[key]
+
+    def _made(self, method: str, m: int) -> tuple[KernelMachine, History]:
+        candidate, p, factor = self._candidate(plain_method(method)), dimensions_of(method), factor_of(method)
+        if factor != 1.0:
+            return candidate.make_with_factor(m, p, factor)
+        return candidate.make(m) if p is None else candidate.make_in(m, p)
 
     @property
     def latest(self) -> KernelMachine | None:

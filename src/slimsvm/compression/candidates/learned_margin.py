@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray
-from slimsvm.compression import work
 from slimsvm.compression.candidates.base import Candidate, History, Machines
 from slimsvm.compression.candidates.coefficients import losses_for, nearest, refit_work
-from slimsvm.compression.candidates.sparse_margin import (
-    BATCH,
-    CHEAP,
-    CLUSTERED,
-    FEW,
-    ITERATIONS,
-    PER_SAMPLE,
-    TOLERANCE,
-    SparseMargin,
-)
+from slimsvm.compression.candidates.moving import least_work, moved
+from slimsvm.compression.candidates.sparse_margin import CHEAP, CLUSTERED, FEW, SparseMargin
+from slimsvm.compression.ladder import smaller_size
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.input_map import InputMap
@@ -39,19 +33,16 @@ from slimsvm.methods.large_margin.metric_start import (
     metric_pull,
     with_median_distance,
 )
-from slimsvm.methods.large_margin.minibatch import BatchSchedule
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
-from slimsvm.methods.large_margin.search import Found, descend, descend_in_batches, work_of_a_step
+from slimsvm.methods.large_margin.search import work_of_a_step
 from slimsvm.methods.reduced_set.starts import k_means
 from slimsvm.methods.settings import SparseMargin as MarginSettings
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 EXPENSIVE = 5e7  # N m (q m + p) of an exact step, above which mini-batches lead to better maps in the same time
-STEPS = (1000, 4000)  # of mini-batches, at least and at most
-PER_BATCH = 0.1  # of the products of a mini-batch, which the compiled core makes several times faster than others
 STRONGER = 3.0  # times the default penalty of the trainers, because maps of few samples overfit
-ZOOMS = (1.0, 0.5, 1.0, 0.5)  # of the start map, one for each start if they are cheap: few vectors may need width
+WIDER = 0.5  # times the start map, for another start: few vectors may need wide kernels
 MODERATE = 64  # features up to which a projection keeps a third of them by default
 BASE = 10  # dimensions of the default projection of more features, besides one for each output
 
@@ -65,6 +56,7 @@ class LearnedMargin(Candidate):
 
     learns: ClassVar[bool] = True
     metric: ClassVar[Metric]
+    factors, factor_of = (0.1, 10.0), "penalty on its map"
 
     def __init__(self, machines: Machines, rng: np.random.Generator) -> None:
         super().__init__(machines, rng)
@@ -77,16 +69,28 @@ class LearnedMargin(Candidate):
         return int(problem.refit_problem.points.X.shape[1])
 
     def make(self, m: int) -> tuple[KernelMachine, History]:
-        asked = self.machines.request.settings(MarginSettings).dimensions(self._n_features)
-        return self.make_in(m, asked or self.default_dimensions(self.problem))
+        return self.make_in(m, self._asked or self.default_dimensions(self.problem))
+
+    @property
+    def _asked(self) -> int | None:
+        """The dimensions that were asked for."""
+        return self.machines.request.settings(MarginSettings).dimensions(self._n_features)
 
     def make_in(self, m: int, p: int) -> tuple[KernelMachine, History]:
         """A machine of at most m vectors in p dimensions, and the steps that led to it."""
+        return self._made(m, lambda m: self._place(m, p))
+
+    def make_with_factor(self, m: int, p: int | None, factor: float) -> tuple[KernelMachine, History]:
+        """A machine with `factor` times the penalty, whose vectors and map start where those of the penalty end."""
+        dimensions = p or self._asked or self.default_dimensions(self.problem)
+        return self._made(m, lambda m: self._again(m, dimensions, factor))
+
+    def _made(self, m: int, find: Callable[[int], tuple[Placement, History]]) -> tuple[KernelMachine, History]:
         refit = self.problem.refit_problem
         m = min(m, refit.points.n_points)
         with calm_blas(float(m) * np.prod(refit.points.X.shape)), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the machine is judged by what it answers
-            place, history = self._place(m, p)
+            place, history = find(m)
             mapped = place.mapped(refit.points)
             fits = [fit_coefficients(mapped, place.Z, refit.problem, one, tolerance=LOOSE) for one in self._losses(m)]
         return nearest(self.problem, [self._machine(place, fit) for fit in fits]), history
@@ -114,45 +118,72 @@ class LearnedMargin(Candidate):
 
     def _moved(self, m: int, p: int) -> tuple[Placement, History]:
         """The vectors and the map of m vectors in p dimensions."""
-        points, rng = self.problem.refit_problem.points, np.random.default_rng([self._seed, m, p])
-        A, runs = self._start_map(p), []
-        cheap = points.n_points <= FEW and self._step(points, m, A) < CHEAP
-        for zoom in ZOOMS if cheap else ZOOMS[:1]:
-            some = rng.permutation(points.n_points)[: max(2000, CLUSTERED * m)]
-            Z = k_means(map_rows(points.X[some], zoom * A), self.problem.refit_problem.costs[some], m, rng)
-            runs.append(self._descend(points, Placement(Z, zoom * A), rng))
-        found, history = min(runs, key=lambda run: run[0].value)
-        return found.place, history
+        A, rng = self._start_map(p), self._rng_of(m, p)
+        return self._moved_on(self.problem.refit_problem.points, self._starts(m, p, A, rng), A, rng)
+
+    def _moved_on(
+        self, points: Points, starts: Iterator[Placement], A: FloatArray, rng: np.random.Generator, factor: float = 1.0
+    ) -> tuple[Placement, History]:
+        """Where the best start leads on these points, if a penalty pulls the map to A."""
+        penalty = factor * STRONGER * default_penalty(A.size, points.n_points)
+        pull = metric_pull(points, self.problem.refit_problem.problem, A, penalty)
+        return moved(self.machines, self.problem, points, starts, rng, expensive=EXPENSIVE, pull=pull)
+
+    def _again(self, m: int, p: int, factor: float) -> tuple[Placement, History]:
+        """The vectors and the map of a multiple of the penalty."""
+        place = self._place(m, p)[0]
+        assert place.A is not None
+        used = np.flatnonzero(place.A.any(axis=0) if place.A.ndim == 2 else place.A)
+        start = place.of_features(used)
+        found, history = self._moved_on(
+            self._with_features(used), iter([start]), self._start_map(p)[..., used], self._rng_of(m, p), factor
+        )
+        return found.with_unused(used, self._n_features), history
+
+    def _with_features(self, used: NDArray[np.intp]) -> Points:
+        points = self.problem.refit_problem.points
+        return Points(points.kernel, points.X[:, used], centred=False)
+
+    def _rng_of(self, m: int, p: int) -> np.random.Generator:
+        """For machines of these sizes, whatever was made before."""
+        return np.random.default_rng([self._seed, m, p])
+
+    def _starts(self, m: int, p: int, A: FloatArray, rng: np.random.Generator) -> Iterator[Placement]:
+        """Centres of k-means and, if several starts are cheap, with a wider kernel, and a smaller machine with more
+        vectors: a larger machine should never be worse.
+        """
+        points = self.problem.refit_problem.points
+        yield self._centres(m, A, rng)
+        if points.n_points > FEW or work_of_a_step(points, self.problem.refit_problem.problem, m, A) >= CHEAP:
+            return
+        for other in self._other_maps(A):
+            yield self._centres(m, other, rng)
+        fewer = smaller_size(m)
+        if fewer:
+            smaller, _ = self._place(fewer, p)
+            assert smaller.A is not None
+            yield Placement(np.vstack([smaller.Z, self._centres(m - fewer, smaller.A, rng).Z]), smaller.A)
+
+    def _gradient_map(self, p: int | None) -> FloatArray:
+        """The map from the parent's average gradient outer product: p directions, or scales for None."""
+        points, rng = self.problem.refit_problem.points, np.random.default_rng([self._seed, p or 0])
+        some = points.X[rng.permutation(points.n_points)[:SAMPLED]]
+        A = gradient_map(self.problem.machine, points.add_centre(some[:GRADIENT_SAMPLES]), p)
+        return with_median_distance(A, some, rng)
+
+    def _centres(self, m: int, A: FloatArray, rng: np.random.Generator) -> Placement:
+        """The centres of k-means in the space of a map."""
+        points = self.problem.refit_problem.points
+        some = rng.permutation(points.n_points)[: max(2000, CLUSTERED * m)]
+        return Placement(k_means(map_rows(points.X[some], A), self.problem.refit_problem.costs[some], m, rng), A)
 
     @abstractmethod
     def _start_map(self, p: int) -> FloatArray:
         """The map at the start, in p dimensions."""
 
-    def _descend(self, points: Points, start: Placement, rng: np.random.Generator) -> tuple[Found, History]:
-        """Where vectors and map end; by mini-batches if exact steps are expensive."""
-        margin, loss, history = self.problem.refit_problem.problem, self.problem.task.cheap_loss, History()
-        assert start.A is not None
-        penalty = STRONGER * default_penalty(start.A.size, points.n_points)
-        pull, step = metric_pull(points, margin, start.A, penalty), self._step(points, len(start.Z), start.A)
-        progress = self.machines.progress
-        if step > EXPENSIVE:
-            batch = PER_BATCH * step * BATCH / points.n_points
-            steps = work.iterations(self.machines.allowed, batch, *STEPS)
-            schedule = BatchSchedule(max(1, -(-steps * BATCH // points.n_points)), BATCH)
-            found = descend_in_batches(
-                points, margin, start, loss, schedule, rng, history=history, progress=progress, pull=pull
-            )
-            return found, history
-        n, values = points.n_points, PER_SAMPLE * margin.sign.shape[1] + work.PER_VALUE * len(start.Z)
-        most = work.iterations(self.machines.allowed, step + n * values, *ITERATIONS)
-        found = descend(
-            points, margin, start, loss, max_iter=most, tol=TOLERANCE, history=history, progress=progress, pull=pull
-        )
-        return found, history
-
-    def _step(self, points: Points, m: int, A: FloatArray) -> float:
-        """The work of one exact step."""
-        return work_of_a_step(points, self.problem.refit_problem.problem, m, A)
+    def _other_maps(self, A: FloatArray) -> list[FloatArray]:
+        """Other maps to start from, if several starts are cheap."""
+        return [WIDER * A]
 
     @classmethod
     def _against(cls, problem: Problem) -> str:
@@ -166,15 +197,9 @@ class LearnedMargin(Candidate):
 
     @classmethod
     def work(cls, problem: Problem, m: int) -> float:
-        points, margin = problem.refit_problem.points, problem.refit_problem.problem
-        n, d = points.X.shape
-        p = cls.default_dimensions(problem)
-        step = work_of_a_step(points, margin, m, np.empty((p, d)) if cls.metric == "projection" else None)
-        if step > EXPENSIVE:
-            moving = PER_BATCH * STEPS[0] * BATCH / n * step
-        else:
-            moving = ITERATIONS[0] * (step + n * (PER_SAMPLE * margin.sign.shape[1] + work.PER_VALUE * m))
-        return float(moving + refit_work(problem, m))
+        p, d = cls.default_dimensions(problem), problem.refit_problem.points.X.shape[1]
+        A = np.empty((p, d)) if cls.metric == "projection" else None
+        return least_work(problem, m, A, EXPENSIVE) + refit_work(problem, m)
 
 
 class DiagonalMargin(LearnedMargin):
@@ -188,17 +213,21 @@ class DiagonalMargin(LearnedMargin):
     def _start_map(self, p: int) -> FloatArray:
         return np.ones(self._n_features)
 
+    def _other_maps(self, A: FloatArray) -> list[FloatArray]:
+        """A wider kernel, and the scales along which the parent's scores change most."""
+        return [*super()._other_maps(A), self._gradient_map(None)]
+
     def _moved(self, m: int, p: int) -> tuple[Placement, History]:
         d = self._n_features
         if p >= d:
             return super()._moved(m, d)
-        points = self.problem.refit_problem.points
         before, history = self._place(m, min(d, STAGE * p))
         assert before.A is not None
-        used = most_useful(points, before.A, p)
-        few = Points(points.kernel, points.X[:, used], centred=False)
-        found, steps = self._descend(few, before.of_features(used), np.random.default_rng([self._seed, m, p]))
-        return found.place.with_unused(used, d), [*history, *steps]
+        used = most_useful(self.problem.refit_problem.points, before.A, p)
+        start = before.of_features(used)
+        assert start.A is not None
+        place, steps = self._moved_on(self._with_features(used), iter([start]), start.A, self._rng_of(m, p))
+        return place.with_unused(used, d), [*history, *steps]
 
 
 class ProjectedMargin(LearnedMargin):
@@ -215,9 +244,4 @@ class ProjectedMargin(LearnedMargin):
         return max(min(2, d), -(-d // 3)) if d <= MODERATE else min(d, BASE + q)
 
     def _start_map(self, p: int) -> FloatArray:
-        points, rng = self.problem.refit_problem.points, np.random.default_rng([self._seed, p])
-        if p >= self._n_features:
-            return np.eye(self._n_features)
-        some = points.X[rng.permutation(points.n_points)[:SAMPLED]]
-        A = gradient_map(self.problem.machine, points.add_centre(some[:GRADIENT_SAMPLES]), p)
-        return with_median_distance(A, some, rng)
+        return np.eye(self._n_features) if p >= self._n_features else self._gradient_map(p)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,12 @@ from slimsvm._words import plural
 from slimsvm.compression.candidates.cache import CANDIDATES
 from slimsvm.compression.candidates.naming import plain_method
 from slimsvm.compression.problem import Problem
+from slimsvm.compression.promise import CAUTION, Promise
 from slimsvm.compression.validation.answers import Comparison, cached_answers
 from slimsvm.compression.validation.estimates import Assessment, Estimate, disagreement, gain, loss
 from slimsvm.compression.validation.folds import Fold
 from slimsvm.compression.validation.scoring import Scorer
+from slimsvm.compression.validation.selection_bias import RepeatedChoice, SampledLoss
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.progress import Progress
 from slimsvm.optim import limited
@@ -77,6 +79,31 @@ class Validation:
     def difference(self, one: tuple[str, int], other: tuple[str, int]) -> Estimate:
         """How much lower a candidate scores than another one, both judged before, sample by sample."""
         return gain(self._parts[one], self._parts[other], self.scorer)
+
+    def selection_bias(self, promise: Promise, size: Callable[[str, int], int], seed: int) -> dict[str, float]:
+        """How much too low the estimates of a candidate are that was chosen by them from all that were judged.
+
+        By the names of the limited losses; empty if one of them is no mean over samples.
+        """
+        found = list(self.known.values())
+        limited = {name: [getattr(one, name) for one in found] for name in promise.limits}
+        if not found or any(one is None or one.terms is None for some in limited.values() for one in some):
+            return {}
+        parts = self._parts[found[0].method, found[0].n_vectors]
+        weights, units = (np.concatenate(one) for one in zip(*((p.weights, p.units) for p in parts), strict=True))
+        _, unit = np.unique(units, return_inverse=True)
+        losses = [
+            SampledLoss(
+                name,
+                promise.limits[name],
+                np.array([one.error for one in some]),
+                np.column_stack([np.bincount(unit, weights * one.terms) for one in some]),
+            )
+            for name, some in limited.items()
+        ]
+        names, sizes = [one.method for one in found], [size(one.method, one.n_vectors) for one in found]
+        totals = np.bincount(unit, weights).astype(np.float64)
+        return RepeatedChoice(names, sizes, losses, totals, promise.z + CAUTION, seed).bias()
 
     def _widened(self, estimate: Estimate) -> Estimate:
         """An estimate whose error includes that another machine is returned than those judged."""

@@ -14,7 +14,7 @@ Any other score is a scikit-learn scorer: the mean over the held-out parts, with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,15 @@ TRUST = 0.25  # of the disagreement: how far off the estimate from the parent's 
 class Estimate:
     """An estimate with its standard error, and the standard error of a mean over as many samples.
 
-    `paired` is the mean difference on the held-out samples alone, if the estimate uses more than that.
+    `paired` is the mean difference on the held-out samples alone, if the estimate uses more than that. `terms` (n,) are
+    what the held-out samples say: their weighted mean is the estimate. Scores that are no means have none.
     """
 
     value: float
     error: float
     sample_error: float
     paired: float | None = None
+    terms: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def spread(self) -> float:
@@ -129,10 +131,11 @@ def _with_confidence(found: Estimate, parts: Sequence[Comparison], d: FloatArray
     p[order] = isotonic_regression(right[order], sample_weight=weights[order], y_min=0.5, y_max=1.0)
     wrong = other & (right == 0)
     gained = (np.sum(d[wrong] < 0) + 1.0) / (np.sum(wrong) + 1.0)  # of several classes both may be wrong
-    expected = float(np.sum((weights * (p - (1.0 - p) * gained))[other]) / weights.sum())
+    expected = np.where(other, p - (1.0 - p) * gained, 0.0)
     trust = TRUST * float(weights[other].sum() / weights.sum()) + np.finfo(float).tiny
     own, its = 1.0 / max(found.error, np.finfo(float).tiny) ** 2, 1.0 / max(trust, 1e-6) ** 2
-    return replace(found, value=(own * found.value + its * expected) / (own + its), paired=found.value)
+    terms = (own * d + its * expected) / (own + its)
+    return replace(found, value=float(weights @ terms / weights.sum()), paired=found.value, terms=terms)
 
 
 def _confidence(parent: CachedAnswers) -> FloatArray:
@@ -161,4 +164,4 @@ def _mean(d: FloatArray, parts: Sequence[Comparison]) -> Estimate:
         squares = np.bincount(which, weights * d) ** 2 / np.bincount(which, weights)
         return float(np.sqrt(max(float(np.sum(squares) / total) + 1.0 / n - value**2, 0.0) / n))
 
-    return Estimate(value, error(unit), error(held))
+    return Estimate(value, error(unit), error(held), terms=d)

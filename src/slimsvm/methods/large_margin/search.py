@@ -103,12 +103,13 @@ def descend(
     pull: Pull | None = None,
     on_best: OnPlace | None = None,
     deadline: Deadline | None = None,
+    map_waits: int | None = None,
 ) -> Found:
     """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W, or by TimeUp.
 
     Every better value goes into the history. `pull` is the penalty on the map, if there is one. A map stays at its
-    start for the first quarter of the iterations: if it moves while the vectors are still far from good places, both
-    end in worse ones (friedman1, 8 vectors: W is 3,507 instead of 6,666).
+    start for the first quarter of the iterations, or for `map_waits` of them: if it moves while the vectors are still
+    far from good places, both end in worse ones (friedman1, 8 vectors: W is 3,507 instead of 6,666).
     """
 
     def run(points: Points, place: Placement, most: int, keep: OnPlace | None) -> Found:
@@ -137,7 +138,10 @@ def descend(
 
     if start.A is None:
         return run(points, start, max_iter, on_best)
-    first = run(start.mapped(points), Placement(start.Z), max_iter // MAP_WAITS, keep_with_map)
+    waits = max_iter // MAP_WAITS if map_waits is None else map_waits
+    if not waits:
+        return run(points, start, max_iter, on_best)
+    first = run(start.mapped(points), Placement(start.Z), waits, keep_with_map)
     found = run(points, Placement(first.place.Z, start.A), max_iter - first.n_iter, on_best)
     return Found(found.place, found.value, first.n_iter + found.n_iter)
 
