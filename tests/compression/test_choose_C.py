@@ -210,12 +210,13 @@ def test_values_have_no_such_choice() -> None:
     assert SMALLER not in small.report_.reason
 
 
-def test_of_many_samples_c_stays() -> None:
+def test_of_many_samples_one_part_chooses_c() -> None:
     features, labels = make_moons(5001, noise=0.05, random_state=0)
     svc = SVC(C=30.0, gamma=1.0).fit(features[:200], labels[:200])
-    for n, chosen in ((5000, True), (5001, False)):
+    for n, n_folds in ((5000, 5), (5001, 1)):
         small = slimsvm.compress(svc, features[:n], labels[:n], n_vectors=5, random_state=0)
-        assert (SMALLER in small.report_.reason) == chosen
+        assert SMALLER in small.report_.reason
+        assert f"{n_folds} cross-validation fold" in small.report_.held_out
 
 
 def test_of_few_samples_folds_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
