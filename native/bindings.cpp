@@ -439,6 +439,17 @@ public:
         return steps_->evaluate(rows, gradient.data(), threads);
     }
 
+    void curvature(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
+                   const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
+                   const FloatTable& cost, double damping, const NewFloats& out, int threads) {
+        const slim::StepRows rows = given(x, columns, starts, centre, sign, offset, cost);
+        const Index n = steps_->shape().m + 1;
+        require(static_cast<Index>(out.size()) == n * n, "out must be (m + 1, m + 1).");
+        const nb::gil_scoped_release release;
+        for (Index i = 0; rows.columns && i < rows.n; ++i) check_row(rows, i, static_cast<Index>(x.size()));
+        steps_->curvature(rows, damping, out.data(), threads);
+    }
+
 private:
     Index size(int which) const {
         const slim::StepShape& shape = steps_->shape();
@@ -531,6 +542,8 @@ NB_MODULE(_native, m) {
         .def("is_finite", &Steps::is_finite)
         .def("evaluate", &Steps::evaluate, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
              "offset"_a, "cost"_a, "gradient"_a, "threads"_a)
+        .def("curvature", &Steps::curvature, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
+             "offset"_a, "cost"_a, "damping"_a, "out"_a, "threads"_a)
         .def("run", &Steps::run, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a, "offset"_a,
              "cost"_a, "order"_a, "batch"_a, "own"_a, "done"_a, "calm"_a, "warm"_a, "threads"_a);
     m.def("make_hull", &make_hull, "rows"_a, "signs"_a, "alpha"_a);

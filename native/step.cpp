@@ -9,6 +9,8 @@ namespace slim {
 namespace {
 
 constexpr Index kEvaluated = 1024;  // rows at a time without moves
+constexpr Index kBent = 512;        // rows at a time for the curvature
+constexpr Index kBlock = 16;        // rows and columns of a block that is transposed
 
 Index up_to(Index n, Index step) { return (n + step - 1) / step * step; }
 
@@ -211,6 +213,7 @@ double Steps::run(const StepRows& rows, const Index* order, Index batch, Index c
                   const double* calm, const double* warm, int threads) {
     make_room(batch, own, threads);
     step_.moves = true;
+    step_.bends = false;
     const StepShape& shape = step_.shape;
     const Index batch_blocks = (batch + kStepRows - 1) / kStepRows;
     const Index panels = (step_.vectors + kernels_.panel - 1) / kernels_.panel;
@@ -260,7 +263,7 @@ double Steps::evaluate(const StepRows& rows, double* gradient, int threads) {
         };
         for (Index first = 0; first < rows.n; first += kEvaluated) {
             make_room(std::min(kEvaluated, rows.n - first), 0, threads);
-            step_.moves = false;
+            step_.moves = step_.bends = false;
             step_.order = order.data() + first;
             team.each(blocks_, task);
             const double many = static_cast<double>(step_.rows);
@@ -274,6 +277,40 @@ double Steps::evaluate(const StepRows& rows, double* gradient, int threads) {
         }
     });
     return value;
+}
+
+void Steps::curvature(const StepRows& rows, double damping, float* out, int threads) {
+    const Index n = step_.shape.m + 1, slots = step_.vectors * kernels_.lanes;
+    const Index panels = (step_.vectors + kernels_.panel - 1) / kernels_.panel;
+    std::vector<Index> order(static_cast<std::size_t>(rows.n));
+    for (Index i = 0; i < rows.n; ++i) order[static_cast<std::size_t>(i)] = i;
+    Buffer<float> tiles(std::min(kBent, up_to(rows.n, kernels_.tile)) * up_to(slots, kernels_.tile) + 16, true);
+    Buffer<float> sums((n + kernels_.tile) * slots + 16, true, true);
+    step_.f_tiles = tiles.get();
+    step_.bend = sums.get();
+    step_.damping = static_cast<float>(damping);
+    step_.given = &rows;
+    step_.moves = false;
+    step_.bends = true;
+    Team::run(threads, [&](Team& team) {
+        const Team::Task first = [&](int who, Index i) {
+            const Index begin = i * kStepRows, end = std::min(begin + kStepRows, step_.rows);
+            kernels_.rows(step_, begin, end, i, kernels_.place(step_, rooms_.get() + who * room_));
+        };
+        const Team::Task second = [&](int, Index panel) { kernels_.bend(step_, panel); };
+        for (Index start = 0; start < rows.n; start += kBent) {
+            make_room(std::min(kBent, rows.n - start), 0, threads);
+            step_.order = order.data() + start;
+            team.each(blocks_, first);
+            team.each(panels, second);
+        }
+    });
+    const float part = 2.0f / static_cast<float>(rows.n);
+    for (Index i = 0; i < n; i += kBlock)
+        for (Index j = i; j < n; j += kBlock)
+            for (Index u = i; u < std::min(i + kBlock, n); ++u)
+                for (Index v = std::max(u, j); v < std::min(j + kBlock, n); ++v)
+                    out[u * n + v] = out[v * n + u] = part * step_.bend[u * slots + v];
 }
 
 // Between the phases: the objective, the mean gradient by the coefficients, and the pull on the map.

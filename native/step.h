@@ -29,6 +29,10 @@ public:
     // The sum of the losses of all rows, and its gradient (m + 1, q) by the coefficients, without penalty and tilt.
     double evaluate(const StepRows& rows, double* gradient, int threads);
 
+    // The curvature (m + 1, m + 1) of the losses: 2/n Σ_i a_i F_iF_iᵀ over the rows, where a_i is the mean cost of the
+    // outputs at which a row has a loss, and at least `damping`.
+    void curvature(const StepRows& rows, double damping, float* out, int threads);
+
     bool is_finite() const;
 
     const StepShape& shape() const { return step_.shape; }

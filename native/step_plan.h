@@ -67,6 +67,8 @@ struct Step {
     Index rows_up, all;  // all rows: rows_up and own
     Index first_own;
     bool moves;  // or only the loss and its gradient by the coefficients are wanted
+    bool bends;  // or, instead of gradients, the curvature
+    float damping;  // the least weight of a row in the curvature
     const StepRows* given;
     const Index* order;  // [rows]
 
@@ -86,6 +88,8 @@ struct Step {
     float* by_p;        // ∂/∂P: panels over p, [rows_up] rows; only with a projection
     float* by_coef;     // [blocks][vectors][q][W]
     float* by_scale;    // ∂/∂a of a diagonal: [blocks][d]
+    float* f_tiles;     // weighted kernel values: tiles over slots, [all] rows; only for the curvature
+    float* bend;        // the upper half of the curvature: [m + 1][vectors W]
     double* loss;       // [blocks]: of rows, and of the penalty
     float share, calm;  // of the full steps: of vectors and map, and of coefficients
     float mean_part, square_part;  // 1 / (1 − MOMENTUM^n) and 1 / (1 − SQUARES^n)
@@ -105,6 +109,7 @@ struct StepKernels {
     void (*measure)(const Step&, Index panel);  // biases of vectors; `vectors` does it, too
     void (*map)(const Step&, Index tile);
     void (*coefficients)(const Step&, Index panel);
+    void (*bend)(const Step&, Index panel);  // adds what the rows give to a panel of the curvature
     Index (*room)(const Step&);                       // numbers that a StepRoom needs
     StepRoom (*place)(const Step&, float* numbers);  // aligned to 64 bytes
 };

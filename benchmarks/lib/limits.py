@@ -19,6 +19,7 @@ from slimsvm.methods.large_margin.metric import Placement, Pull
 SHARE = 0.5  # of the limit, at least
 SIDE = 2048  # of the matrices whose product gives the rate of sgemm
 ROUNDS = 5
+VALUES, MOST_ROWS, FEWEST_ROWS = 40_000_000, 400_000, 5120  # numbers and rows of a pass
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ def limit_part(options: argparse.Namespace) -> Iterator[Target]:
     )
     print(f"  {'features':>8}  {'vectors':>7}  {'outputs':>7}  {'limit, µs':>9}  {'a row, µs':>9}  {'share':>6}")
     for shape in SHAPES:
-        limit, own = rates.seconds(shape), seconds_of_a_row(shape, 5120 if options.quick else 51_200)
+        n = FEWEST_ROWS if options.quick else min(MOST_ROWS, VALUES // shape.d)
+        limit, own = rates.seconds(shape), seconds_of_a_row(shape, n)
         print(
             f"  {shape.d:>8}  {shape.m:>7}  {shape.q:>7}  {1e6 * limit:>9.2f}  {1e6 * own:>9.2f}  {limit / own:>6.2f}",
             flush=True,

@@ -80,6 +80,7 @@ public:
         for (Index i = 0; i < up_ * shape_.q; ++i) store<float>(room_.lanes + i * kLanes, splat<float>(0));
         for (Index panel = 0; panel * kPanel < s_.vectors; ++panel)
             with_panel(panel_vectors(s_.vectors, panel), Values{*this, panel});
+        if (s_.bends) return weigh();
         judge();
         for (Index i = 0; i < up_; ++i) store<float>(room_.totals + i * kLanes, splat<float>(0));
         float* sums = by_coef();
@@ -269,12 +270,15 @@ private:
         for (Index r = 0; r < up_; ++r)
             for (Index c = 0; c < q; ++c) {
                 float* f = room_.f + r * q + c;
-                const float score = lane_sum<float>(load<float>(room_.lanes + (r * q + c) * kLanes));
                 if (r >= n_) *f = 0;
-                else if (own_) *f = penalise(r, c, score, times, total);
-                else *f = part * lose(s_.order[begin_ + r], c, score, total);
+                else if (own_) *f = penalise(r, c, score(r, c), times, total);
+                else *f = part * lose(s_.order[begin_ + r], c, score(r, c), total);
             }
         s_.loss[block_] = own_ ? total : total * static_cast<double>(part);
+    }
+
+    float score(Index r, Index c) const {
+        return lane_sum<float>(load<float>(room_.lanes + (r * shape_.q + c) * kLanes));
     }
 
     float lose(Index i, Index c, float score, double& total) const {
@@ -299,6 +303,48 @@ private:
         total += 0.5 * static_cast<double>(by_f) * static_cast<double>(score - b);
         return by_f;
     }
+
+    // Kernel values times the root of their row's weight, as S and in tiles, for the curvature. The weight is the mean cost
+    // of the outputs at which the row has a loss; rows that only fill a tile have none.
+    void weigh() {
+        for (Index r = 0; r < up_; ++r) {
+            float active = 0;
+            for (Index c = 0; r < n_ && c < shape_.q; ++c)
+                active += active_cost(s_.order[begin_ + r], c, score(r, c));
+            active /= static_cast<float>(shape_.q);
+            room_.norms[r] = r >= n_ ? 0.0f : active > s_.damping ? active : s_.damping;
+        }
+        for (Index panel = 0; panel * kPanel < s_.vectors; ++panel)
+            with_panel(panel_vectors(s_.vectors, panel), Weigh{*this, panel});
+    }
+
+    float active_cost(Index i, Index c, float score) const {
+        const slim::StepRows& from = *s_.given;
+        float cost = 0;
+        for (Index copy = 0; copy < shape_.copies; ++copy) {
+            const Index at = (copy * from.n + i) * shape_.q + c;
+            if (from.offset[at] - from.sign[at] * score > 0) cost += from.cost[at];
+        }
+        return cost;
+    }
+
+    struct Weigh {
+        RowBlock& b;
+        Index panel;
+        template <int V>
+        SLIM_INLINE void run() const {
+            const Step& s = b.s_;
+            for (Index r = 0; r < b.up_; ++r) {
+                float* at = b.weights(panel) + (b.begin_ + r) * V * kLanes;
+                const Floats weight = square_root(splat<float>(b.room_.norms[r]));
+                for (int v = 0; v < V; ++v) store<float>(at + v * kLanes, weight * load<float>(at + v * kLanes));
+                for (Index i = 0; i < V * kLanes; ++i) {
+                    const Index slot = panel * kPanel * kLanes + i;
+                    s.f_tiles[slot / kTile * kTile * s.all + (b.begin_ + r) * kTile + slot % kTile] = at[i];
+                }
+            }
+        }
+    };
 
     // Kernel values of a panel become the weights S = k′ Σ_c ∂/∂f_c β_c; sums over rows for the coefficients.
     struct Slopes {
@@ -564,6 +610,33 @@ void step_coefficients(const Step& step, Index panel) {
     with_panel(panel_vectors(step.vectors, panel), MoveCoefficients{step, panel});
 }
 
+// What the rows give to a panel of the curvature, from the first slot to the last one of the panel.
+struct AddBend {
+    const Step& s;
+    Index panel;
+
+    template <int V>
+    SLIM_INLINE void run() const {
+        const Index n = s.shape.m + 1, slots = s.vectors * kLanes, first = panel * kPanel * kLanes;
+        const Index last = n < first + V * kLanes ? n : first + V * kLanes;
+        const float* S = s.s + panel_start(panel, s.all);
+        for (Index i = 0; i < last; i += kTile) {
+            Floats sums[kTile][V];
+            clear(sums);
+            multiply<false>(s.all, s.f_tiles + i * s.all, kTile, S, V * kLanes, sums);
+            for (int r = 0; r < kTile && i + r < n; ++r)
+                for (int v = 0; v < V; ++v) {
+                    float* at = s.bend + (i + r) * slots + first + v * kLanes;
+                    store<float>(at, load<float>(at) + sums[r][v]);
+                }
+        }
+    }
+};
+
+void step_bend(const Step& step, Index panel) {
+    with_panel(panel_vectors(step.vectors, panel), AddBend{step, panel});
+}
+
 // The parts of a room: x, its tiles, P, its tiles, norms, lanes of scores, ∂/∂f, lanes of Σ S.
 inline void room_sizes(const Step& step, Index (&sizes)[8]) {
     const Index d_up = up_to(step.shape.d, kLanes), p_up = step.p_vectors * kLanes, q = step.shape.q, n = kStepRows;
@@ -592,6 +665,6 @@ StepRoom step_place(const Step& step, float* numbers) {
 }
 
 constexpr slim::StepKernels kStepKernels{kLanes, kTile, kPanel, &step_rows, &step_vectors, &step_measure,
-                                         &step_map, &step_coefficients, &step_room, &step_place};
+                                         &step_map, &step_coefficients, &step_bend, &step_room, &step_place};
 
 }  // namespace

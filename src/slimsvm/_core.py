@@ -181,13 +181,13 @@ def run_steps(
     done: int,
     calm: NDArray[np.float64],
     warm: NDArray[np.float64],
-    work: float,
+    n_threads: int,
 ) -> float:
     """Make one step per number in `calm`; see `Descent` of methods/large_margin/descent.py. The sum of the objectives.
 
-    `parts` are σ, o and u; `work` is the number of multiplications of a step.
+    `parts` are σ, o and u.
     """
-    given = (*_step_rows(X, parts), order, batch, own, done, calm, warm, threads(-1, work))
+    given = (*_step_rows(X, parts), order, batch, own, done, calm, warm, n_threads)
     return float(steps.run(*given[:3], centre, *given[3:]))
 
 
@@ -201,6 +201,19 @@ def evaluate_steps(
     """The sum of the losses of all rows; its gradient by the coefficients is written into `gradient` (m + 1, q)."""
     given = (*_step_rows(X, parts), gradient, threads(-1, SMALL_WORK))
     return float(steps.evaluate(*given[:3], centre, *given[3:]))
+
+
+def curvature_of_steps(
+    steps: Any,
+    X: Any,
+    centre: NDArray[np.float64] | None,
+    parts: tuple[NDArray[np.float32], ...],
+    damping: float,
+    out: NDArray[np.float32],
+) -> None:
+    """Fill `out` (m + 1, m + 1) with the curvature of the losses of all rows by the coefficients (native/step.h)."""
+    given = (*_step_rows(X, parts), damping, out, threads(-1, SMALL_WORK))
+    steps.curvature(*given[:3], centre, *given[3:])
 
 
 def _step_rows(X: Any, parts: tuple[NDArray[np.float32], ...]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from slimsvm import _core
 from slimsvm.kernels import Rbf, make_kernel
 from slimsvm.methods.large_margin import compiled_descent
 from slimsvm.methods.large_margin.compiled_descent import CompiledDescent, make_descent
-from slimsvm.methods.large_margin.descent import Batch, Descent, Scales
+from slimsvm.methods.large_margin.descent import DAMPING, DEAR, SELDOM, Batch, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 
 pytestmark = pytest.mark.skipif(not _core.available, reason="needs the compiled core")
@@ -119,6 +119,34 @@ def test_the_same_bits_for_any_number_of_threads(map_: str, monkeypatch: pytest.
         assert (value, W) == (made[0][0], made[0][2])
         assert np.array_equal(place.Z, made[0][1].Z)
         assert place.A is None or np.array_equal(place.A, made[0][1].A)
+
+
+@pytest.mark.parametrize(("n", "m", "q", "copies"), [(33, 5, 1, 1), (600, 40, 3, 2), (1300, 70, 1, 1)])
+def test_the_curvature_is_that_of_numpy_and_of_any_number_of_threads(
+    n: int, m: int, q: int, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(n, 9, 6, m, q, "projection", copies)
+    F = np.column_stack([case.kernel.gram(case.X @ case.start.A.T, case.start.Z), np.ones(n)])  # type: ignore[union-attr]
+    sign, offset, cost = (part.reshape(copies, n, q) for part in case.parts)
+    weight = np.maximum(np.sum(cost * (offset - sign * (F @ case.W) > 0), axis=0).mean(axis=1), DAMPING)
+    expected = 2.0 / n * (F.T * weight) @ F
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(_core, "threads", lambda n_jobs, work, threads=threads: threads)
+        found.append(case.made(CompiledDescent)._curvature(case.rows()))
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    assert all(np.array_equal(each, found[0]) for each in found)
+    assert np.array_equal(found[0], found[0].T)
+
+
+def test_dear_curvature_is_estimated_less_often() -> None:
+    """The steps between two estimates take several times as long as one; but there are never more than `SELDOM`."""
+    for m, p in ((3, 4), (200, 54), (1000, 28), (4000, 2)):
+        case = Case(10, p, p, m, 1)
+        steps = case.made(Descent)._worthwhile(4096, 256)
+        estimate, step = m * m * (4096 + m), 256 * m * (4 * p + 6)
+        assert steps <= SELDOM
+        assert steps == SELDOM or (steps <= DEAR * estimate / step < steps + 1)
 
 
 def test_a_run_in_parts_is_the_same_run() -> None:

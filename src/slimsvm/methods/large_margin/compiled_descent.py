@@ -9,8 +9,9 @@ import numpy as np
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels import Kernel, Rbf
-from slimsvm.methods.large_margin.descent import NARROW, NEWTON_RATE, Array, Batch, Descent, Order, Scales
+from slimsvm.methods.large_margin.descent import DAMPING, NARROW, NEWTON_RATE, Array, Batch, Descent, Order, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
+from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss
 
 
@@ -30,6 +31,7 @@ class CompiledDescent(Descent):
     """
 
     _core_steps: Any = None
+    _n_threads = 1
     _is_ahead = False  # whether the core has made steps since the last fetch
 
     @property
@@ -72,6 +74,11 @@ class CompiledDescent(Descent):
         if self._core_steps is not None:
             self._core_steps.write(*self._arrays())
 
+    def run(self, rows: Batch, order: Order, batch: int, *given: Any, **named: Any) -> float:
+        self._n_threads = _core.threads(-1, self._work(batch))  # asked once, because joblib reads files to know
+        with calm_blas(0.0):  # threads of BLAS spin after each product, and those of the core need the processors
+            return super().run(rows, order, batch, *given, **named)
+
     def refresh(self, batch: Batch, keep: float = 0.0) -> None:
         self.fetch()
         super().refresh(batch, keep)
@@ -86,6 +93,14 @@ class CompiledDescent(Descent):
         by_W = np.zeros(self.W.shape)
         return _core.evaluate_steps(self._core_steps, rows.X, rows.centre, _parts(rows), by_W), by_W
 
+    def _curvature(self, batch: Batch) -> Array:
+        if not self._can_read(batch):
+            return super()._curvature(batch)
+        self._begin(batch)
+        H = np.empty((len(self.W), len(self.W)), dtype=np.float32)
+        _core.curvature_of_steps(self._core_steps, batch.X, batch.centre, _parts(batch), DAMPING, H)
+        return H
+
     def features(self, batch: Batch) -> Array:
         self.fetch()
         return super().features(batch)
@@ -97,9 +112,9 @@ class CompiledDescent(Descent):
             self.push()
             return value
         self._begin(rows)
-        own, work = self.n_penalised(batch), self._work(batch)
+        own = self.n_penalised(batch)
         where = rows.X, rows.centre, _parts(rows), order, batch
-        value = _core.run_steps(self._core_steps, *where, own, self.n_steps, calm, warm, work)
+        value = _core.run_steps(self._core_steps, *where, own, self.n_steps, calm, warm, self._n_threads)
         self.n_steps += len(calm)
         self._is_ahead = True
         return value

@@ -34,6 +34,7 @@ CURVATURE_SAMPLES = 4096  # on which curvature is estimated
 REFRESH = 100  # steps, at least, between two estimates of the curvature
 SLOWER = 8  # one over the share of all steps after which it is estimated again: later it changes more slowly
 SELDOM = 1000  # steps, at most, between two estimates: the data may change
+DEAR = 3  # times the work of an estimate: what the steps until the next one take, at least
 TOGETHER = 32  # steps, at most, between two moments at which Ctrl-C is noticed
 EVALUATED = 4096  # samples at a time that are evaluated without steps
 PENALISED = 16  # samples of a batch for each vector whose penalty is part of the step
@@ -209,6 +210,7 @@ class Descent:
             if self.needs_refresh:
                 sample = (made * batch + np.arange(min(CURVATURE_SAMPLES, len(order)))) % len(order)
                 self.refresh(rows.take(order[sample], self.dtype))
+                self.next_refresh = max(self.next_refresh, self.n_steps + self._worthwhile(len(sample), batch))
             some = slice(made, min(total, made + TOGETHER, made + self.next_refresh - self.n_steps))
             part = order[some.start * batch : some.stop * batch]
             value += self._steps(rows, part, batch, calm[some], warm[some])
@@ -302,17 +304,28 @@ class Descent:
 
         a_i is the mean weight of the losses of a sample. `keep` is the share of the last estimate in this one.
         """
-        F = self.features(batch)
-        active = self.losses(batch, F @ self.W)[2]
-        F *= np.sqrt(np.maximum(active.mean(axis=1), DAMPING))[:, None]
-        H = (2.0 / len(F)) * (F.T @ F)
+        H = self._curvature(batch)
         if keep > 0 and self.bend is not None:
             H += keep * (self.bend - H)
         self.bend = H.copy() if keep > 0 else None
-        H[:-1, :-1] += self.ridge.mean() * self._compare(self.Z)[0]
+        H[:-1, :-1] += self.ridge.mean() * self.kernel.gram(self.Z, self.Z)
         H[np.diag_indices_from(H)] += DAMPING * np.trace(H) / len(H)
         self.inverse = inverted(H)
         self.next_refresh = self.n_steps + min(SELDOM, max(REFRESH, self.n_steps // SLOWER))
+
+    def _worthwhile(self, n_samples: int, batch: int) -> int:
+        """The steps of `batch` samples that take `DEAR` times as long as the curvature of so many samples."""
+        (m, p), q = self.Z.shape, self.W.shape[1]
+        estimate = float(m) * m * (n_samples + m)
+        step = float(batch) * (m * (4 * p + 6 * q) + (0 if self.A is None else 2 * m * p + 4 * self.A.size))
+        return min(SELDOM, int(DEAR * estimate / step))
+
+    def _curvature(self, batch: Batch) -> Array:
+        """2/B Σ_i a_i F_iF_iᵀ, (m + 1, m + 1)."""
+        F = self.features(batch)
+        active = self.losses(batch, F @ self.W)[2]
+        F *= np.sqrt(np.maximum(active.mean(axis=1), DAMPING))[:, None]
+        return np.asarray((2.0 / len(F)) * (F.T @ F))
 
     def _is_finite(self) -> bool:
         return bool(np.isfinite(self.Z.sum() + self.W.sum() + (0.0 if self.A is None else self.A.sum())))
@@ -347,7 +360,9 @@ class Descent:
 def inverted(H: Array) -> Array:
     """The inverse of a positive definite matrix, in its precision; not finite if it has none."""
     prefix = "s" if H.dtype == np.float32 else "d"
-    factor, failed = getattr(lapack, f"{prefix}potrf")(H, lower=1, overwrite_a=1)
+    factor, failed = getattr(lapack, f"{prefix}potrf")(
+        H.T, lower=1, overwrite_a=1
+    )  # H.T needs no copy: H is in C order
     if failed:
         return np.full_like(H, np.nan)
     half, _ = getattr(lapack, f"{prefix}potri")(factor, lower=1, overwrite_c=1)
