@@ -83,7 +83,7 @@ define sanitized
 endef
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer, on every instruction set of this processor, through the
-# tests that evaluate machines, solve margin problems and read text.
+# tests that evaluate machines and look-ups, solve margin problems, train by mini-batches and read text.
 ASAN = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=build/sanitize
 sanitize: $(VENV)/installed-test
@@ -97,7 +97,8 @@ sanitize: $(VENV)/installed-test
 	  SLIMSVM_INSTRUCTION_SET=$$set $(ASAN) $(BIN)/python -m pytest tests/test_evaluation.py tests/test_evaluation_input.py \
 	    tests/test_extremes.py tests/test_mirror_head.py tests/test_early_exit_core.py \
 	    tests/methods/mirror/test_dynamic_programme.py tests/optim/test_hull.py tests/optim/test_margin_compiled.py \
-	    tests/cli/test_svmlight.py tests/contracts || exit 1; \
+	    tests/cli/test_svmlight.py tests/test_lookups.py tests/methods/large_margin/test_compiled_descent.py \
+	    tests/contracts || exit 1; \
 	done
 
 # The core under ThreadSanitizer, through the tests with several threads. Planted races, in the pool of threads and in the
@@ -116,7 +117,8 @@ tsan: $(VENV)/installed-test
 	$(call reported,tests/native/planted_race.py)
 	@echo "The planted races are reported. The core:"
 	$(TSAN) $(BIN)/python -m pytest -k thread tests/test_core_threads.py tests/test_evaluation.py \
-	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py
+	  tests/test_mirror_head.py tests/test_early_exit_core.py tests/methods/mirror/test_dynamic_programme.py \
+	  tests/test_lookups.py tests/methods/large_margin/test_compiled_descent.py
 
 # Without a compiler the installation succeeds, says so, and the NumPy implementation answers.
 fallback: $(VENV)/dependencies

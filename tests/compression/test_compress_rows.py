@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -99,3 +101,19 @@ def test_labels_and_features_must_be_those_of_the_model(svc: Any) -> None:
         slimsvm.compress(svc, make_rows(X, np.where(Y == 1, 7, 0)), n_vectors=5)
     with pytest.raises(ValueError, match=r"X must have 2 features, as the model has\. Got 1\."):
         slimsvm.compress(svc, make_rows(X[:, :1], Y), n_vectors=5)
+
+
+def test_max_time_ends_the_training_on_rows(svc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slimsvm.compression.rows.STEPS", 10**8)
+    begin = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match=r"compress stopped training on rows after max_time=0\.3 seconds"):
+        small = slimsvm.compress(svc, make_rows(X, Y), n_vectors=12, max_time=0.3, random_state=0)
+    assert time.monotonic() - begin < 20
+    assert small.n_vectors_ == 12
+    assert small.score(X_TEST, Y_TEST) > 0.85
+
+
+def test_the_frontier_needs_data_in_memory(svc: Any) -> None:
+    for rows in (make_rows(X, Y), [(X, Y), (X, Y)]):
+        with pytest.raises(ValueError, match=r"X of frontier must be data in memory.* Got rows in blocks"):
+            slimsvm.frontier(svc, rows)

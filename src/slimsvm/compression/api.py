@@ -132,8 +132,9 @@ def compress(
         reads raw rows and can be saved and exported. True warns of steps that stay before it, "auto" does not;
         `why_not_fused_` of the result says which and why.
     max_time : float, default=None
-        Seconds after which the search for a size stops. The smallest model within the budget so far is returned, with a
-        ConvergenceWarning. The result then depends on the speed of the computer.
+        Seconds after which the search for a size stops, or training on rows in blocks. The smallest model within the
+        budget so far is returned, or the best one of the size, with a ConvergenceWarning. The result then depends on
+        the speed of the computer.
     random_state : int, RandomState instance or None, default=None
         Seed; the same seed gives the same model, for any `n_jobs`.
     n_jobs : int, default=None

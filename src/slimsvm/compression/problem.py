@@ -71,8 +71,9 @@ class Problem:
         fuse: Fuse = False,
         whose: str = "compress",
         seed: int = 0,
+        max_time: float | None = None,
     ) -> Problem:
-        """The problem of a user's model and data, validated; `seed` is for a sample of rows in blocks."""
+        """The problem of a user's model and data, validated; `seed` and `max_time` are for rows in blocks."""
         imported = apart(import_model(model, fuse=bool(fuse)))
         terms = training_terms(model)
         terms = terms if C is None else replace(terms, C=float(C))
@@ -82,7 +83,7 @@ class Problem:
                     raise ValueError(f"{name} of {whose} goes with X, data like the model's. Pass X too, or neither.")
             return Problem(imported, None, terms)
         if isinstance(X, Rows):
-            rows = RowProblem(imported.machine, ModelRows(imported, X), seed, whose)
+            rows = RowProblem(imported.machine, ModelRows(imported, X), seed, whose, max_time)
             X, y, weights, labelled = rows.sample()
             y = task_of(imported.machine.answer).checked_targets(y, labelled, imported.machine, whose, True)
             return Problem(imported, Samples(X, y, weights, labelled), terms, rows)

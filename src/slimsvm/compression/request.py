@@ -100,7 +100,7 @@ class Request:
         for name in ("cv", "validation", "groups", "scoring"):
             if getattr(self, name) is not None and not asked:
                 raise ValueError(f"{name} of {whose} goes with a promise, such as max_loss=0.005, or with n_vectors.")
-        if self.max_time is not None and not promise.as_dict():
+        if self.max_time is not None and not promise.as_dict() and not isinstance(self.X, Rows):
             raise ValueError(
                 f"max_time of {whose} limits the search for a size, and none is made here. Pass a promise, such as "
                 f"max_loss=0.005, or leave max_time out."

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm._record import FloatArray
+from slimsvm._warn import warn_user
 from slimsvm.answers import Classes, Value
 from slimsvm.compression.preparation_step import PreparationStep
 from slimsvm.data import Block, Rows
@@ -86,9 +88,12 @@ class RowTerms:
 
 
 class RowProblem:
-    """The data of a machine in blocks."""
+    """The data of a machine in blocks, to train on for at most `max_time` seconds, the first pass included."""
 
-    def __init__(self, machine: KernelMachine, rows: ModelRows, seed: int, whose: str) -> None:
+    def __init__(
+        self, machine: KernelMachine, rows: ModelRows, seed: int, whose: str, max_time: float | None = None
+    ) -> None:
+        self.deadline, self._max_time, self._whose = Deadline(max_time), max_time, whose
         task = machine.answer.name if not isinstance(machine.answer, Classes) else "classes"
         self.machine, self.labelled = machine, rows.labelled
         self.data = RowData(rows, task, seed, whose, machine.kernel, before=machine.input_map)
@@ -117,9 +122,16 @@ class RowProblem:
         task = RowTask(data, data.points, margin, margin_of, terms.loss)
         per_pass = max(1, data.n_rows // min(BATCH, data.n_rows))
         schedule = BatchSchedule(-(-STEPS // per_pass), BATCH)
-        tools = Tools(progress, Deadline(), Checkpoint(None), lambda place: None)
+        tools = Tools(progress, self.deadline, Checkpoint(None), lambda place: None)
         first = Placement(np.asarray(dense(start), dtype=np.float64) - centre)
+        before = self.deadline.stopped
         place, fit = search_rows(task, first, schedule, rng, len(first.Z), tools, history)
+        if self.deadline.stopped and not before:
+            warn_user(
+                f"{self._whose} stopped training on rows after max_time={self._max_time:g} seconds: the machine is the "
+                f"best one so far.",
+                ConvergenceWarning,
+            )
         return place.Z + centre, fit
 
     def _targets(self) -> FloatArray:

@@ -197,4 +197,5 @@ def _problem(request: Request, with_data: bool) -> Problem:
         fuse=request.fuse,
         whose=request.whose,
         seed=request.seed,
+        max_time=request.max_time,
     )

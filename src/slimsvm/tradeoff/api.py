@@ -14,6 +14,7 @@ from slimsvm.compression.renamed import renamed
 from slimsvm.compression.request import Request
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.progress import Progress
+from slimsvm.methods.large_margin.rows import in_blocks
 from slimsvm.tradeoff.store import Store
 from slimsvm.tradeoff.survey import Survey
 from slimsvm.tradeoff.table import Frontier
@@ -92,6 +93,11 @@ def frontier(
     Interrupted
         On Ctrl-C, a KeyboardInterrupt whose `best` is the Frontier of the methods finished so far.
     """
+    if in_blocks(X):
+        raise ValueError(
+            "X of frontier must be data in memory, because the methods and baselines that it compares read all samples "
+            "at once. Got rows in blocks. Pass a sample of them, or compress the model to one size on all rows."
+        )
     request = Request(
         model,
         X,

@@ -20,6 +20,7 @@ import slimsvm.data.arrays
 from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
 from slimsvm.data import make_rows, read_rows, sample, shuffle
 from slimsvm.exceptions import DataError
+from slimsvm.kernels import Rbf
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin import streaming
 from slimsvm.methods.large_margin.descent import Descent
@@ -170,6 +171,34 @@ def test_iterables_of_blocks() -> None:
         classifier().fit(block for block in Blocks())
     with pytest.raises(DataError, match="y goes with X as one array"):
         classifier().fit(Blocks(), Y)
+
+
+def test_a_list_of_blocks_is_rows_and_a_list_of_samples_is_an_array() -> None:
+    blocks = [(X[:2000], Y[:2000]), (X[2000:], Y[2000:])]
+    one, other = (classifier().fit(rows).machine_ for rows in (blocks, make_rows(blocks)))
+    assert one == other
+    one, other = (classifier().fit(few, Y[:200]).machine_ for few in ([tuple(row) for row in X[:200]], X[:200]))
+    assert one == other
+
+
+@pytest.mark.parametrize("make", [SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM])
+def test_the_gap_of_the_hinge_bounds_what_is_left_to_gain(make: Any) -> None:
+    """The coefficients of all rows, beside the exact ones for the same vectors."""
+    loss = {SparseLargeMarginClassifier: {"loss": "hinge"}, SparseLargeMarginRegressor: {"loss": "epsilon_insensitive"}}
+    model = make(10, gamma=1.0, n_passes=2, random_state=0, **loss.get(make, {}))
+    model.fit(make_rows(X * [1.0, 0.05], Y.astype(float)))
+    points = Points(Rbf(1.0), X * [1.0, 0.05], centred=False)
+    problem = {
+        SparseLargeMarginClassifier: MarginProblem.of_labels(
+            np.where(Y == 1, 1.0, -1.0)[:, None], np.ones((len(Y), 1))
+        ),
+        SparseLargeMarginRegressor: MarginProblem.of_values((Y - Y.mean())[:, None], 0.1, np.ones((len(Y), 1))),
+        SparseOneClassSVM: MarginProblem.of_one_class(0.5, np.ones((len(Y), 1))),
+    }[make]
+    exact = float(fit_coefficients(points, np.asarray(model.vectors_), problem, "hinge").solution.value.sum())
+    assert model.objective_ - exact + 1e-4 * abs(exact) >= 0
+    assert model.objective_ - exact <= model.gap_ + 1e-4 * abs(exact)
+    assert 0 < model.gap_ < 0.05 * abs(exact)
 
 
 def test_rows_that_change_are_refused() -> None:

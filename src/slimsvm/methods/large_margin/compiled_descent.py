@@ -86,7 +86,7 @@ class CompiledDescent(Descent):
             self._core_steps.write_inverse(self.inverse)
 
     def evaluate(self, rows: Batch) -> tuple[float, FloatArray]:
-        if not self._can_read(rows):
+        if self.smooth > 0 or not self._can_read(rows):
             self.fetch()
             return super().evaluate(rows)
         self._begin(rows)

@@ -122,7 +122,12 @@ def rate_of(rate: float, share: float, n_steps: int) -> float:
 
 
 class Descent:
-    """The state of a descent: Z (m, p), the map A or None, W (m + 1, q) with b in its last row, and the curvature."""
+    """The state of a descent: Z (m, p), the map A or None, W (m + 1, q) with b in its last row, and the curvature.
+
+    If `smooth` is above zero, `evaluate` and `losses` take a hinge whose corner is rounded (`coefficients.py`).
+    """
+
+    smooth = 0.0
 
     def __init__(
         self, kernel: Kernel, start: Placement, W: FloatArray, scales: Scales, loss: Loss, pull: Pull | None = None
@@ -236,7 +241,8 @@ class Descent:
 
     def features(self, batch: Batch) -> Array:
         """F (B, m + 1) of samples."""
-        return self._values(self._mapped(batch.X))[0]
+        k = self.kernel.gram(self._mapped(batch.X), self.Z).astype(self.dtype, copy=False)
+        return np.hstack([k, np.ones((len(k), 1), dtype=self.dtype)])
 
     def sample_losses(self, batch: Batch, f: Array) -> Array:
         """The loss of each sample of a batch, (B,), with scores f (B, q)."""
@@ -344,12 +350,22 @@ class Descent:
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
 
     def losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
-        """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss."""
+        """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss.
+
+        The weight is half of the second derivative, except that of the hinge, which has none: it is the cost.
+        """
         total, by_f, active = 0.0, np.zeros_like(f), np.zeros_like(f)
         for first in range(0, len(batch.sign), len(f)):
             copy = slice(first, first + len(f))
             sign, u = batch.sign[copy], batch.cost[copy]
-            xi = np.maximum(batch.offset[copy] - sign * f, 0)
+            xi = batch.offset[copy] - sign * f
+            if self.smooth > 0:
+                share = np.clip(0.5 + xi / (2.0 * self.smooth), 0.0, 1.0)
+                total += float(np.sum(u * share * (xi + self.smooth * (1.0 - share))))
+                by_f -= sign * u * share
+                active += u * (np.abs(xi) < self.smooth) / (4.0 * self.smooth)
+                continue
+            xi = np.maximum(xi, 0)
             pull = u * xi if self.power == 2 else u * (xi > 0)
             total += float(np.sum(pull * xi))
             by_f -= self.power * sign * pull

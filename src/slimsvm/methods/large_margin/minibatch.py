@@ -13,7 +13,7 @@ import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.methods.common.points import Points
-from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
+from slimsvm.methods.large_margin.coefficients import fit_by_passes, fit_hinge_by_passes
 from slimsvm.methods.large_margin.compiled_descent import make_descent
 from slimsvm.methods.large_margin.descent import Batch, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull, map_unit
@@ -22,7 +22,7 @@ from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 STEPS = 4000  # the smallest number of steps, however few the samples
 FIRST_SAMPLES = 10_000  # on which the first coefficients are solved for
-LAST_WORK = 1e10  # n m (q m + p), for the n samples on which the last coefficients of the hinge are solved for
+LAST_WORK = 1e9  # n m (q m + p), for the n samples on which coefficients of the hinge are solved for exactly
 WARM_UP = 0.05  # the share of the steps over which the rate of the vectors rises
 SINGLE = 1e5  # γ‖x‖² up to which single precision is accurate enough for steps: to a hundredth of a kernel value
 MODEST = 1e8  # √γ, ‖x‖, offsets and penalties up to which products and squares of them fit single precision
@@ -129,7 +129,7 @@ class Pass:
     rng: np.random.Generator
 
     def fit(self) -> MarginFit:
-        """The best coefficients on all samples, by passes over them; those of the hinge are exact for a sample."""
+        """The best coefficients on all samples, by passes over them; those of the hinge start from a sample's."""
         batches, descent = self.batches, self.descent
         rows = batches.rows()
         where = descent, lambda: [rows], batches.n, batches.total_scale
@@ -137,7 +137,7 @@ class Pass:
             return fit_by_passes(*where)
         m, p = self.place.Z.shape
         most = int(LAST_WORK / (m * (len(batches.ridge) * m + p)))
-        return best_by_pass(*where, batches.fit_sample(self.place, "hinge", most, self.rng))
+        return fit_hinge_by_passes(*where, batches.fit_sample(self.place, "hinge", most, self.rng, tolerance=1e-3))
 
 
 def stochastic_passes(

@@ -39,10 +39,19 @@ def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows | None:
 
 
 def in_blocks(X: Any) -> bool:
-    """Whether data are rows in blocks: `Rows`, an iterable of blocks, or a memory map that is large."""
+    """Whether data are rows in blocks: `Rows`, an iterable or a list of blocks, or a memory map that is large."""
     array_like = ("shape", "__array__", "__array_interface__", "__dataframe__", "__len__")
     iterable = hasattr(X, "__iter__") and not any(hasattr(X, name) for name in array_like)
-    return isinstance(X, Rows) or iterable or is_large_map(X)
+    return isinstance(X, Rows) or iterable or is_large_map(X) or _is_list_of_blocks(X)
+
+
+def _is_list_of_blocks(X: Any) -> bool:
+    """Whether X is a list or tuple of (X, y) or (X, y, sample_weight), each X with rows and columns."""
+    if not isinstance(X, (list, tuple)) or not X:
+        return False
+    return all(
+        isinstance(block, tuple) and len(block) in (2, 3) and len(getattr(block[0], "shape", ())) == 2 for block in X
+    )
 
 
 class RowData:

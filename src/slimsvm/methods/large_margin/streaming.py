@@ -20,7 +20,7 @@ from slimsvm.methods.common.deadline import Deadline
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, Position
-from slimsvm.methods.large_margin.coefficients import best_by_pass, fit_by_passes
+from slimsvm.methods.large_margin.coefficients import fit_by_passes, fit_hinge_by_passes
 from slimsvm.methods.large_margin.descent import Descent
 from slimsvm.methods.large_margin.metric import Placement, Pull
 from slimsvm.methods.large_margin.minibatch import STEPS, Batches, BatchSchedule, rates
@@ -141,7 +141,7 @@ def search_rows(
     tools.progress.tell("coefficients on all rows", always=True)
     over_all = partial(feed.passes, [seed]), data.n_rows, sample.total_scale
     if task.loss == "hinge":
-        return place, best_by_pass(descent, *over_all, exact)
+        return place, fit_hinge_by_passes(descent, *over_all, exact, keep=False)
     descent.set_coefficients(np.vstack([exact.beta, exact.b]))
     return place, fit_by_passes(descent, *over_all, keep=False)
 
