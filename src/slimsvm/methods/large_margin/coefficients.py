@@ -172,10 +172,10 @@ def fit_hinge_by_passes(
     objective.descent.smooth = 2.0 * delta
     twice = objective(W)[0]
     objective.descent.smooth = 0.0
-    value = objective(W)[0]
-    least = value - (value - 2.0 * rounded + twice) - objective.gap(by_W, rounded)
-    value, best = min((value, 2), *((each, k) for k, each in enumerate(values)))
-    return _fit([*tried, W][best], scale * value, scale * max(0.0, value - least), n_iter, status)
+    least = 2.0 * rounded - twice - objective.gap(by_W, rounded)
+    tried, values = [*tried, W], [*values, objective(W)[0]]
+    best = int(np.argmin(values))
+    return _fit(tried[best], scale * values[best], scale * max(0.0, values[best] - least), n_iter, status)
 
 
 def _fit(W: FloatArray, value: float, gap: float, n_iter: int, status: Status) -> MarginFit:
