@@ -162,7 +162,7 @@ def fit_hinge_by_passes(
     tried = [descent.coefficients, np.vstack([sampled.beta, sampled.b])]
     values = [objective(W)[0] for W in tried]
     W, n_iter, status = tried[int(np.argmin(values))], 0, Status.MAX_ITER
-    unit = max(objective.mean_loss(W), np.finfo(np.float32).tiny)
+    unit = max(objective.mean_loss(W), float(np.finfo(np.float32).tiny))
     for corner in CORNERS:
         objective.descent.smooth = corner * unit
         W, more, status = _minimise(objective, W, ROUNDS)
