@@ -7,7 +7,7 @@ scikit-learn. A positive score of a pair of classes means the first class of the
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -57,6 +57,8 @@ class Classes(Answer):
         equally many votes the first one wins, and a score of exactly zero counts for the later class.
     shape : `"ovr"` or `"ovo"`, scikit-learn's `decision_function_shape` of a pairwise machine.
     break_ties : whether the largest "ovr" decision decides instead of the votes, as in scikit-learn's SVC.
+    n_models : for an ensemble, the number of models, whose scores come one model after another. Decisions are the mean
+        of theirs. None for a single model.
     """
 
     name: ClassVar[str] = "classes"
@@ -64,6 +66,7 @@ class Classes(Answer):
     order: tuple[int, ...] = ()
     shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
+    n_models: int | None = None
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels)
@@ -79,6 +82,10 @@ class Classes(Answer):
             raise ValueError(f"shape of Classes must be 'ovr' or 'ovo'. Got {self.shape!r}.")
         if self.break_ties and self.shape == "ovo" and len(labels) > 2:
             raise ValueError("break_ties of Classes must be False if shape is 'ovo', as in scikit-learn.")
+        if self.n_models is not None and self.n_models < 2:
+            raise ValueError(
+                f"n_models of Classes must be at least 2, or None for a single model. Got {self.n_models}."
+            )
 
     @property
     def outcomes(self) -> NDArray[Any]:
@@ -90,11 +97,26 @@ class Classes(Answer):
         return len(self.labels)
 
     def check(self, head: Head) -> None:
-        k = self.n_classes
-        if head.n_scores != (k * (k - 1) // 2 if head.gives_pairs else 1 if k == 2 else k):
+        k, n_models = self.n_classes, self.n_models or 1
+        if head.n_scores != n_models * (k * (k - 1) // 2 if head.gives_pairs else 1 if k == 2 else k):
             raise ValueError(f"The {head.name} head has the wrong number of scores for {k} classes: {head.n_scores}.")
+        if self.n_models is not None and isinstance(head, StagedHead):
+            raise ValueError(
+                "n_models of Classes must be None with early exit: it needs the full scores of all models."
+            )
+
+    def single(self) -> Classes:
+        """The answer of one model of an ensemble."""
+        return self if self.n_models is None else replace(self, n_models=None)
+
+    def of_models(self, scores: FloatArray) -> list[FloatArray]:
+        """The scores of each model of an ensemble."""
+        return np.split(scores, self.n_models or 1, axis=1)
 
     def decision(self, scores: FloatArray, pairwise: bool = False) -> FloatArray:
+        if self.n_models is not None:
+            one = self.single()
+            return np.asarray(np.mean([one.decision(own, pairwise) for own in self.of_models(scores)], axis=0))
         if pairwise:
             pairs = self.sorted_pairs(scores)
             if self.n_classes == 2:
@@ -107,6 +129,8 @@ class Classes(Answer):
 
     def index(self, scores: FloatArray, pairwise: bool = False) -> NDArray[np.intp]:
         """The position of each sample's class in `labels`, (n,)."""
+        if self.n_models is not None:
+            return self._best_of_models(scores, pairwise)
         if pairwise:
             return self._best_of_votes(scores)
         if self.n_classes > 2:
@@ -116,6 +140,11 @@ class Classes(Answer):
             score = scores.item()
             return PLACES[score > 0 or (zero_is_second and score == 0)]
         return (scores[:, 0] >= 0 if zero_is_second else scores[:, 0] > 0).astype(np.intp)
+
+    def _best_of_models(self, scores: FloatArray, pairwise: bool) -> NDArray[np.intp]:
+        """By the mean of the models' decisions, one per class."""
+        mean = replace(self, shape="ovr").decision(scores, pairwise)
+        return replace(self.single(), break_ties=False).index(mean.reshape(len(scores), -1))
 
     def _best_of_votes(self, scores: FloatArray) -> NDArray[np.intp]:
         if self.break_ties and self.n_classes > 2:

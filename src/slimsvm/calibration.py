@@ -174,7 +174,38 @@ class Softmax(Calibration):
         return np.asarray(softmax(scores, axis=1))
 
 
-CALIBRATIONS: dict[str, type[Calibration]] = {c.name: c for c in (Sigmoid, PairwiseSigmoid, Isotonic, Softmax)}
+@dataclass(frozen=True, eq=False)
+class Averaged(Calibration):
+    """The mean of the probabilities of an ensemble: each model has scores and a calibration of its own.
+
+    The scores come one model after another, as many for each.
+    """
+
+    name: ClassVar[str] = "averaged"
+    members: tuple[Calibration, ...]
+    decides: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "members", tuple(self.members))
+        if len(self.members) < 2 or any(isinstance(one, Averaged) or one.reads_pairs for one in self.members):
+            raise ValueError("members of Averaged must be at least two calibrations that read scores of classes.")
+
+    def check(self, n_scores: int, n_classes: int, pairwise: bool) -> None:
+        n_models = len(self.members)
+        if n_scores % n_models:
+            raise ValueError(f"Averaged needs as many scores for each of its {n_models} models. Got {n_scores} scores.")
+        for one in self.members:
+            one.check(n_scores // n_models, n_classes, pairwise)
+
+    def probabilities(self, scores: FloatArray, order: tuple[int, ...]) -> FloatArray:
+        parts = np.split(scores, len(self.members), axis=1)
+        each = [one.probabilities(part, order) for one, part in zip(self.members, parts, strict=True)]
+        return np.asarray(np.mean(each, axis=0))
+
+
+CALIBRATIONS: dict[str, type[Calibration]] = {
+    c.name: c for c in (Sigmoid, PairwiseSigmoid, Isotonic, Softmax, Averaged)
+}
 
 
 def _expit(x: FloatArray) -> FloatArray:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm._record import FloatArray, Record, frozen_array
+from slimsvm._record import FloatArray, Record, frozen_array, is_sparse
 from slimsvm.kernels.geometry import Matrix, dense
+
+MOST_FILLED = 1 / 8  # most columns of CSR rows, of which a map may change zeros, before the rows are made dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,35 @@ class InputMap(Record):
         centred = dense(X).astype(np.float64) - self.shift
         with np.errstate(over="ignore"):
             return np.asarray((centred * self.scale if self.is_diagonal else centred @ self.scale.T) + self.offset)
+
+    @property
+    def of_zero(self) -> FloatArray:
+        """What the map makes of zeros, (p,): c − A a."""
+        return np.asarray(self.offset - (self.scale * self.shift if self.is_diagonal else self.scale @ self.shift))
+
+    def apply_to(self, X: Matrix) -> Any:
+        """As `apply`, but CSR rows stay CSR if the map is diagonal and leaves the zeros of most columns zero.
+
+        Every entry of a column whose zeros the map changes is stored.
+        """
+        if not is_sparse(X) or not self.is_diagonal:
+            return self.apply(X)
+        from scipy import sparse
+
+        filled = np.flatnonzero(self.of_zero)
+        if len(filled) > X.shape[1] * MOST_FILLED:
+            return self.apply(X)
+        thin = np.ones(X.shape[1])
+        thin[filled] = 0.0
+        kept = sparse.csr_array(X @ sparse.diags_array(self.scale * thin))
+        if not len(filled):
+            return kept
+        columns = dense(X[:, filled]).astype(np.float64)
+        values = (columns - self.shift[filled]) * self.scale[filled] + self.offset[filled]
+        where = sparse.csr_array(
+            (values.ravel(), np.tile(filled, len(values)), np.arange(len(values) + 1) * len(filled)), shape=X.shape
+        )
+        return sparse.csr_array(kept + where)
 
     def then(self, following: InputMap) -> InputMap:
         """The map that applies this one and then `following`."""

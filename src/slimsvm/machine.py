@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slimsvm._record import FloatArray, Record, frozen_array, is_sparse
 from slimsvm._words import plural
 from slimsvm.answers import Answer, Classes, Inlier
-from slimsvm.calibration import Calibration
+from slimsvm.calibration import Averaged, Calibration
 from slimsvm.cost import Cost, cost_of
 from slimsvm.evaluation import Evaluator, Precision, checked_csr
 from slimsvm.heads import Head, StagedHead
@@ -123,7 +123,14 @@ class KernelMachine(Record):
     def _check_calibration(self, calibration: Calibration, classes: Classes) -> None:
         k, n_scores, pairwise = classes.n_classes, self.head.n_scores, self._pairwise
         if pairwise and not calibration.reads_pairs and classes.shape == "ovr" and k > 2:
-            n_scores, pairwise = k, False
+            n_scores, pairwise = k * (classes.n_models or 1), False
+        if isinstance(calibration, Averaged) != (classes.n_models is not None):
+            raise ValueError("calibration of KernelMachine must be Averaged for an ensemble, and for nothing else.")
+        if isinstance(calibration, Averaged) and len(calibration.members) != classes.n_models:
+            raise ValueError(
+                f"calibration of KernelMachine must have {classes.n_models} members, one for each model. "
+                f"Got {len(calibration.members)}."
+            )
         calibration.check(n_scores, k, pairwise)
 
     @property
@@ -263,7 +270,9 @@ class KernelMachine(Record):
         assert self.calibration is not None
         assert isinstance(self.answer, Classes)
         if self._pairwise and not self.calibration.reads_pairs:
-            scores = self.answer.decision(scores, pairwise=True)
+            one = self.answer.single()
+            each = [one.decision(own, pairwise=True) for own in self.answer.of_models(scores)]
+            scores = each[0] if len(each) == 1 else np.hstack(each)
         return self.calibration.probabilities(scores, self.answer.order)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes
-from slimsvm.calibration import Calibration, Isotonic, Softmax
+from slimsvm.calibration import Averaged, Calibration, Isotonic, Softmax
 from slimsvm.heads import Head, LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel
@@ -263,6 +263,9 @@ def _runs(used: NDArray[np.intp]) -> list[Table]:
 
 
 def _of_calibration(calibration: Calibration, offset: np.dtype[Any]) -> list[Table]:
+    if isinstance(calibration, Averaged):
+        each = [_of_calibration(one, offset) for one in calibration.members]
+        return [Table(f"{table.name}_{i}", table.values, table.dtype) for i, own in enumerate(each) for table in own]
     if isinstance(calibration, Softmax):
         return []  # its slope is a number in the code
     if isinstance(calibration, Isotonic):

@@ -33,7 +33,9 @@ def machines(seed: int) -> dict[str, Record]:
             made["-".join(map(str, (head, outputs, answer, calibration)))] = machine
     for mixed in (False, True):
         preparation = random_preparation(rng, mixed)
-        machine = random_machine(rng, n_vectors=12, n_points_features=preparation.n_features, input_map="none")
+        machine = random_machine(
+            rng, n_vectors=12, n_points_features=preparation.n_features, input_map="none", calibration="none"
+        )
         made[f"preparation-{mixed}"] = dataclasses.replace(machine, preparation=preparation)
     return made
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from slimsvm import _container, storage
 from slimsvm.answers import Classes, Inlier, Value
-from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
+from slimsvm.calibration import Averaged, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Laplacian, Linear, Polynomial, Rbf
@@ -127,6 +127,9 @@ def machines() -> dict[str, KernelMachine]:
         "empty": KernelMachine(Rbf(0.5), np.zeros((0, 3)), LinearHead(np.zeros((0, 1)), [0.5]), Value()),
         "preparation": KernelMachine(
             Rbf(0.5), numbers(5, 12, seed=1), linear_head(5), Classes(two), preparation=preparation(())
+        ),
+        "ensemble": KernelMachine(
+            Rbf(0.5), Z, linear_head(5, 2), Classes(two, n_models=2), calibration=Averaged((platt, isotonic))
         ),
         "norms": KernelMachine(
             Rbf(0.5), Z, linear_head(5), Value(), preparation=preparation((Norm("l2", 0, 2), Norm("max", 2, 3)))

@@ -109,11 +109,22 @@ def couple_exactly(r: list[Vector]) -> Vector:
     return [A[i][-1] / A[i][i] for i in range(k)]
 
 
+def averaged(calibration: Any, scores: Vector, order: Any) -> Vector:
+    """The mean over models, each of which reads scores of its own."""
+    width = len(scores) // len(calibration.members)
+    each = [
+        PROBABILITIES[one.name](one, scores[i * width : (i + 1) * width], order)
+        for i, one in enumerate(calibration.members)
+    ]
+    return [math.fsum(column) / len(each) for column in zip(*each, strict=True)]
+
+
 PROBABILITIES: dict[str, Callable[[Any, Vector, Any], Vector]] = {
     "sigmoid": sigmoid,
     "pairwise_sigmoid": pairwise_sigmoid,
     "isotonic": isotonic,
     "softmax": softmax,
+    "averaged": averaged,
 }
 
 

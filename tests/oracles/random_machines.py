@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slimsvm.answers import Classes, Inlier, Value
-from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
+from slimsvm.calibration import Averaged, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import KERNELS, Kernel
@@ -45,7 +45,8 @@ KINDS = [
     ("staged", 3, "classes"),
     ("staged", 7, "classes"),
 ]
-LINEAR_CALIBRATIONS = ("none", "sigmoid", "isotonic", "softmax")
+LINEAR_CALIBRATIONS = ("none", "sigmoid", "isotonic", "softmax", "averaged")
+MODELS = 3  # of an ensemble, which only comes when its calibration is asked for: not all formats take it
 PAIRWISE_CALIBRATIONS = ("none", "pairwise_sigmoid")
 LABELS = [
     np.array([-3, 1, 4, 10, 11, 12, 20, 21, 30, 300]),
@@ -81,14 +82,15 @@ def random_machine(
         kernel = random_definite_kernel(rng, kernel, 4) if kernel is None or isinstance(kernel, str) else kernel
     m = int(rng.integers(2 * outputs, 25)) if n_vectors is None else n_vectors
     p = int(rng.integers(2, 6)) if n_points_features is None else n_points_features
-    made_head = _random_head(rng, head, outputs, m, empty_block)
+    n_models = MODELS if calibration == "averaged" else None
+    made_head = _random_head(rng, head, outputs * (n_models or 1), m, empty_block)
     n_scores, wish = made_head.n_scores, "none" if head == "staged" else calibration
     n_classes = outputs if made_head.gives_pairs else max(2, outputs)
     return KernelMachine(
         kernel=kernel if isinstance(kernel, Kernel) else random_kernel(rng, kernel, p),
         points=random_points(rng, m, p, bool(rng.integers(2)) if sparse_points is None else sparse_points),
         head=made_head,
-        answer=_random_answer(rng, answer, n_classes, n_scores, made_head.gives_pairs),
+        answer=_random_answer(rng, answer, n_classes, n_scores, made_head.gives_pairs, n_models),
         gammas=rng.uniform(0.2, 0.8, m) / p if (rng.integers(2) if gammas is None else gammas) else None,
         input_map=_random_map(rng, str(rng.choice(MAPS)) if input_map is None else input_map, p),
         calibration=_random_calibration(rng, answer, wish, n_scores, made_head.gives_pairs),
@@ -188,7 +190,7 @@ def random_stages(rng: np.random.Generator, m: int, outputs: int) -> StagedHead:
 
 
 def _random_answer(
-    rng: np.random.Generator, answer: str, n_classes: int, n_scores: int, pairwise: bool
+    rng: np.random.Generator, answer: str, n_classes: int, n_scores: int, pairwise: bool, n_models: int | None = None
 ) -> Classes | Value | Inlier:
     if answer == "value":
         return Value(flat=n_scores == 1 and bool(rng.integers(2)))
@@ -197,7 +199,7 @@ def _random_answer(
     labels = LABELS[rng.integers(len(LABELS))][:n_classes]
     shape = str(rng.choice(["ovr", "ovo"])) if pairwise else "ovr"
     break_ties = shape == "ovr" and bool(rng.integers(2))
-    return Classes(labels, tuple(rng.permutation(n_classes).tolist()), shape, break_ties)  # type: ignore[arg-type]
+    return Classes(labels, tuple(rng.permutation(n_classes).tolist()), shape, break_ties, n_models)  # type: ignore[arg-type]
 
 
 def _random_map(rng: np.random.Generator, kind: str, p: int) -> InputMap | None:
@@ -230,11 +232,16 @@ def with_zeros_where_ignored(machine: KernelMachine) -> KernelMachine:
 
 def _random_calibration(
     rng: np.random.Generator, answer: str, wish: str | None, n_scores: int, pairwise: bool
-) -> Sigmoid | PairwiseSigmoid | Isotonic | Softmax | None:
-    name = str(rng.choice(calibrations_of("pairwise" if pairwise else "linear", answer))) if wish is None else wish
+) -> Sigmoid | PairwiseSigmoid | Isotonic | Softmax | Averaged | None:
+    usual = [one for one in calibrations_of("pairwise" if pairwise else "linear", answer) if one != "averaged"]
+    name = str(rng.choice(usual)) if wish is None else wish
     decides = bool(rng.integers(2))
     if name == "none":
         return None
+    if name == "averaged":
+        kinds = ("sigmoid", "isotonic", "softmax")
+        members = (_random_calibration(rng, answer, one, n_scores // MODELS, pairwise) for one in kinds)
+        return Averaged(tuple(one for one in members if one is not None), decides)
     if name == "softmax":
         return Softmax(float(rng.uniform(0.5, 2)), decides)
     if name == "isotonic":

@@ -15,6 +15,7 @@ from slimsvm.preparation import Lookup, Numeric, Preparation, Scale
 COLUMNS = random_rows(np.random.default_rng(1), 60)
 PREPARATION = random_preparation(np.random.default_rng(2))
 N = len(COLUMNS["age"])
+SHORT = [name for name in NAMES if name.isidentifier()]
 
 
 def pandas(columns: dict[str, list[Any]]) -> Any:
@@ -203,3 +204,40 @@ def test_bad_preparations_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=sentence):
             make()  # type: ignore[no-untyped-call]
+
+
+def test_a_row_of_pandas_and_a_named_tuple_are_one_row() -> None:
+    frame = pandas(COLUMNS).astype(object)
+    named = list(frame[SHORT[::-1]].itertuples(index=False))  # the column that is not used has no name here
+    for row in range(20):
+        for one in (frame.iloc[row], named[row]):
+            read = PREPARATION.read(one)
+            assert read.ndim == 1
+            np.testing.assert_array_equal(PREPARATION.matrix(read), expected()[[row]])
+
+
+def test_columns_that_cannot_be_told_apart_or_do_not_fit_are_named() -> None:
+    frame = pandas(COLUMNS)
+    twice = pytest.importorskip("pandas").concat([frame, frame[["city"]]], axis=1)
+    for table in (twice, twice.iloc[[0]]):
+        with pytest.raises(ValueError, match="several columns 'city'"):
+            PREPARATION.read(table)
+    with pytest.raises(ValueError, match="Column 'city' has 1 row, and the longest has 60"):
+        PREPARATION.read({**COLUMNS, "city": COLUMNS["city"][:1]})
+    rows = rows_of(COLUMNS)
+    del rows[3]["city"]
+    with pytest.raises(ValueError, match="Row 3 of X has no value of 'city'"):
+        PREPARATION.read(rows)
+
+
+def test_dates_and_huge_numbers_are_no_numbers() -> None:
+    dates = pandas(COLUMNS).assign(age=pytest.importorskip("pandas").Timestamp("2020-01-01"))
+    with pytest.raises(ValueError, match="Column 'age' must hold numbers"):
+        PREPARATION.read(dates)
+    with pytest.raises(ValueError, match="Column 'age' has an infinite number"):
+        PREPARATION.read({name: values[1] for name, values in COLUMNS.items()} | {"age": 10**400})
+
+
+def test_a_lazy_frame_must_be_collected() -> None:
+    with pytest.raises(ValueError, match=r"collect\(\)"):
+        PREPARATION.read(pytest.importorskip("polars").DataFrame(COLUMNS).lazy())

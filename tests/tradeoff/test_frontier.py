@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_moons
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score
+from sklearn.metrics import balanced_accuracy_score, get_scorer, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,6 +27,7 @@ from slimsvm import frontier
 from slimsvm.compression.candidates.cache import CandidateCache
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
+from slimsvm.optim.platt import fit_sigmoid
 from slimsvm.tradeoff.table import Frontier
 
 TIMES = ("us_alone", "us_batch")
@@ -159,10 +160,34 @@ def test_a_search_passes_its_score_on(moons: Any) -> None:
     assert frontier(search, X, y, cv=2, random_state=0, **QUICK).scoring == "f1"
     assert frontier(search, X, y, cv=2, scoring="accuracy", random_state=0, **QUICK).scoring == "accuracy"
     search.scorer_ = {"f1": get_scorer("neg_log_loss")}
-    with pytest.raises(
-        ValueError, match=r"is 'neg_log_loss', the scoring of the GridSearchCV, and reads predict_proba"
-    ):
-        frontier(search, X, y, cv=2, **QUICK)
+    assert frontier(search, X, y, cv=2, random_state=0, **QUICK).scoring == "neg_log_loss"
+
+
+def test_scores_of_probabilities(moons: Any) -> None:
+    """Every model is judged by probabilities that were fitted on other held-out samples, or by its own."""
+    X, y = moons
+    plain = {"validation": (X[100:], y[100:]), "scoring": "neg_log_loss", "sizes": [8], "random_state": 0}
+    model = SVC(C=5).fit(X[:100], y[:100])
+    found = frontier(model, X[:100], y[:100], methods=["reduced_set"], **plain)
+    rows = {row["method"]: row for row in found.records}
+    assert set(rows) == {"parent", "exact", "reduced_set", "nystroem", "subsampled", "boosted trees"}
+    scores, held, P = model.decision_function(X[100:]), y[100:], np.empty(60)
+    half = np.zeros(60, dtype=bool)
+    for label in (0, 1):
+        half[np.flatnonzero(held == label)[::2]] = True
+    for part in (half, ~half):
+        own, positive = scores[part], (held[part] == 1).sum()
+        targets = np.where(held[part] == 1, (positive + 1) / (positive + 2), 1 / (len(own) - positive + 2))
+        a, b = fit_sigmoid(own, targets, np.ones(len(own)))
+        P[~part] = 1 / (1 + np.exp(a * scores[~part] + b))
+    assert rows["parent"]["score"] == pytest.approx(-log_loss(held, P))
+    trees = HistGradientBoostingClassifier(max_iter=25, max_leaf_nodes=4, early_stopping=False, random_state=0)
+    smallest = next(row for row in found.records if row["method"] == "boosted trees")
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    trees.set_params(random_state=seed).fit(X[:100], y[:100])
+    assert smallest["score"] == pytest.approx(-log_loss(held, trees.predict_proba(X[100:])))
+    with pytest.raises(ValueError, match="reduced_set\\+early_exit has no probabilities"):
+        frontier(model, X[:100], y[:100], methods=["reduced_set+early_exit"], **plain)
 
 
 def test_preprocessing_is_measured_once(moons: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray
 from slimsvm._warn import warn_user
-from slimsvm.calibration import Isotonic
+from slimsvm.calibration import Averaged, Isotonic
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.validation.assess import Validation
@@ -32,7 +32,7 @@ Scores = tuple[FloatArray, NDArray[Any], FloatArray]  # scores (n, s), classes (
 
 def calibration_kind(request: Request, problem: Problem) -> Kind | None:
     """The kind of probabilities to fit; None if none are asked for, or if "auto" has no reason to."""
-    calibrate, parent = request.calibrate, problem.machine
+    calibrate, parent = request.calibrate, problem.parent
     judged = _judged_by_probabilities(request, problem)
     if calibrate is None and judged:
         raise ValueError(f"calibrate of compress must not be None: scoring={request.scoring!r} reads probabilities.")
@@ -45,7 +45,9 @@ def calibration_kind(request: Request, problem: Problem) -> Kind | None:
             return "sigmoid"
         if parent.calibration is None or not request.labelled:
             return None
-        return "isotonic" if isinstance(parent.calibration, Isotonic) else "sigmoid"
+        own = parent.calibration
+        own = own.members[0] if isinstance(own, Averaged) else own
+        return "isotonic" if isinstance(own, Isotonic) else "sigmoid"
     if not problem.task.is_classification:
         raise ValueError("calibrate of compress is for models that answer with classes. Leave it out.")
     if not request.labelled:

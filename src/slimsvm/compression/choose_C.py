@@ -50,7 +50,7 @@ def with_a_cost(problem: Problem, rng: np.random.Generator) -> Problem:
     counts = np.unique(some.y, return_counts=True)[1]
     if len(counts) < 2 or counts.min() < COST_FOLDS:
         return replace(problem, terms=replace(problem.terms, C=1.0))
-    X = some.X if machine.input_map is None else machine.input_map.apply(some.X)
+    X = some.X if machine.input_map is None else machine.input_map.apply_to(some.X)
     splits = list(stratified_splits(some.y, COST_FOLDS, [int(rng.integers(2**31))]))
 
     def errors(C: float) -> float:

@@ -23,7 +23,7 @@ from slimsvm.report import Report
 
 def unchanged(problem: Problem, refit: bool) -> Compressed:
     """The model itself; with `refit`, its own vectors with the coefficients of the largest margin on the data."""
-    return Compressed(_refitted(problem, problem.machine) if refit else problem.machine)
+    return Compressed(_refitted(problem, problem.machine) if refit else problem.parent)
 
 
 def reduced(

@@ -21,6 +21,7 @@ from slimsvm.data import Rows
 from slimsvm.estimator import wrap
 from slimsvm.importers import import_model
 from slimsvm.importers.base import Imported
+from slimsvm.importers.ensemble import mean_model
 from slimsvm.importers.terms import Terms, training_terms
 from slimsvm.kernels import Rbf
 from slimsvm.machine import KernelMachine
@@ -91,9 +92,14 @@ class Problem:
         return Problem(imported, samples, terms)
 
     @property
-    def machine(self) -> KernelMachine:
-        """The parent."""
+    def parent(self) -> KernelMachine:
+        """The machine that small machines are compared with: the model itself."""
         return self.imported.machine
+
+    @cached_property
+    def machine(self) -> KernelMachine:
+        """The machine that small machines are made from: the parent, or one model in place of an ensemble."""
+        return mean_model(self.parent)
 
     @property
     def task(self) -> Task:
@@ -132,7 +138,7 @@ class Problem:
         """Up to `COMPARED` of the samples, their weights, and the parent's answers to them."""
         assert self.samples is not None
         some = self.samples.take(evenly(len(self.samples), COMPARED))
-        return some.X, some.weights, np.asarray(self.machine.predict(some.X, n_jobs=-1))
+        return some.X, some.weights, np.asarray(self.parent.predict(some.X, n_jobs=-1))
 
     @property
     def costs(self) -> FloatArray:
@@ -186,7 +192,7 @@ class Problem:
         if not self.task.can_train(samples.y, machine):
             return None
         svm = self.task.svm(self.terms, kernel_parameters(machine.kernel), lambda: self.epsilon)
-        X = samples.X if machine.input_map is None else machine.input_map.apply(samples.X)
+        X = samples.X if machine.input_map is None else machine.input_map.apply_to(samples.X)
         svm.fit(X, samples.y, sample_weight=samples.weights)
         own = replace(import_model(svm).machine, input_map=machine.input_map, feature_names=machine.feature_names)
         part = Problem(replace(self.imported, machine=own), samples, self.terms)

@@ -44,7 +44,7 @@ def transformed(imported: Imported, X: Any, y: Any = None) -> Any:
     for _, step in imported.steps:
         if isinstance(step, PreparationStep) and imported.cross_fits and y is not None:
             instead = {one.column: one.encoded(X, y) for one in imported.cross_fits}
-            X = step.preparation.matrix(step.preparation.read(X), instead)
+            X = step.transform(X, instead)
         else:
             X = step.transform(X) if hasattr(step, "transform") else X
     return X

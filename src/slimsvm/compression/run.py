@@ -55,11 +55,20 @@ class Run:
         request = _within_bytes(request, self.problem)
         self.request = request
         self._kind = calibration_kind(request, self.problem)
+        if self.problem.machine is not self.problem.parent and self._kind is None and request.calibrate == "auto":
+            self._warn_of_lost_probabilities()
         if request.scoring is not None:
             resolve_scoring(request.scoring, self.problem.task, request.whose)  # refused even if nothing is scored
         scoring = Scoring.of(request, self.problem.task)
         if scoring.scoring is None or isinstance(scoring.scoring, str):  # other scorers may have any unit
             request.promise.check_unit(largest_loss(scoring.name), scoring.name, request.whose)
+
+    def _warn_of_lost_probabilities(self) -> None:
+        if self._sizes is not None or self.request.max_distance is not None:
+            warn_user(
+                "The model averages the probabilities of several models, and one model in their place needs labelled "
+                "data for its own, so the result has none. Pass y, or calibrate=None to accept this without a warning."
+            )
 
     def estimators(self) -> list[Any]:
         """The estimator that keeps the promise, or one for each size asked for."""
@@ -163,8 +172,8 @@ class Run:
         With a preparation, its columns and tables are counted, and the limit on bytes is the one that was asked for.
         """
         problem, samples = self.problem, self.problem.samples
-        cost, parent = problem.whole(machine).cost, problem.whole(problem.machine).cost
-        faster = None if samples is None else speedup(problem.machine.predict, machine.predict, samples.X)
+        cost, parent = problem.whole(machine).cost, problem.whole(problem.parent).cost
+        faster = None if samples is None else speedup(problem.parent.predict, machine.predict, samples.X)
         known = replace(report, parent_features=parent.n_features, parent_multiply_adds=parent.multiply_adds)
         if preparation_of(problem.imported) is not None:
             limit = {"max_bytes": self._asked.promise.max_bytes} if "max_bytes" in report.promise else {}

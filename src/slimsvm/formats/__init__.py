@@ -18,6 +18,8 @@ from typing import Any
 
 from slimsvm._files import write_whole
 from slimsvm._unwrap import advice_on_steps, compressed_model
+from slimsvm.answers import Classes
+from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.machine import KernelMachine
 
 # The module of this package that writes each format.
@@ -104,3 +106,13 @@ def machine_of(model: Any) -> KernelMachine:
         return machine
     advice = advice_on_steps(inner) if hasattr(inner, "steps") else "Call slimsvm.compress on other models first."
     raise TypeError(f"export takes a fitted slimsvm estimator or a KernelMachine. Got {type(model).__name__}. {advice}")
+
+
+def require_one_model(machine: KernelMachine, form: str) -> None:
+    """Refuse an ensemble for a format of one model; `form` is the subject of the sentence."""
+    n_models = machine.answer.n_models if isinstance(machine.answer, Classes) else None
+    if n_models is not None:
+        raise UnsupportedExportError(
+            f"{form} has one model, and this machine averages the probabilities of {n_models}. Compress it with "
+            f"labelled data, which gives one model, or export it to 'onnx'."
+        )

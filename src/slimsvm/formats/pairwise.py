@@ -17,6 +17,7 @@ from slimsvm._record import FloatArray, is_sparse
 from slimsvm.answers import Classes, Value
 from slimsvm.calibration import Calibration, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedExportError
+from slimsvm.formats import require_one_model
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead, class_pairs, pair_signs
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Rbf
@@ -52,6 +53,7 @@ def check(machine: KernelMachine, form: str) -> None:
         raise UnsupportedExportError(
             f"{form} predicts scores, and this machine predicts their {machine.answer.function}. Export it to 'onnx'."
         )
+    require_one_model(machine, form)
     if machine.preparation is not None:
         raise UnsupportedExportError(
             f"{form} takes numbers, and this machine reads raw rows. Export machine.without_preparation(), which takes "

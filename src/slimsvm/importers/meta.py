@@ -13,6 +13,7 @@ from slimsvm.calibration import Calibration, Isotonic, Sigmoid, Softmax
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import checks
 from slimsvm.importers.base import Imported, ImportRequest, name_of
+from slimsvm.importers.ensemble import ensemble
 from slimsvm.machine import KernelMachine
 
 
@@ -33,19 +34,31 @@ def import_frozen(model: Any, request: ImportRequest) -> Imported:
 
 
 def import_calibrated(model: Any, request: ImportRequest) -> Imported:
-    """A CalibratedClassifierCV with a single calibrated classifier; its probabilities decide the class."""
+    """A CalibratedClassifierCV; its probabilities decide the class. Those of several models are averaged."""
     checks.require_fitted(model)
     members = checks.attribute(model, "calibrated_classifiers_")
-    if not isinstance(members, list) or len(members) != 1:
-        raise UnsupportedModelError(
-            f"{name_of(model)} averages the probabilities of {np.size(members)} models, each with its own vectors. "
-            f"Fit it with ensemble=False, which trains a single model."
-        )
-    imported = request.inner(checks.attribute(members[0], "estimator"))
+    if not isinstance(members, list) or not members:
+        raise ValueError(f"calibrated_classifiers_ of {name_of(model)} must be a list of models. {checks.REMEDY}")
+    if len(members) == 1:
+        return _calibrated(model, members[0], request)
+    imported = [_calibrated(model, member, request, fuse=True) for member in members]
+    for one in imported:
+        if one.steps:
+            raise UnsupportedModelError(
+                f"{name_of(model)} averages {len(members)} models with transformers of their own, and "
+                f"{one.why_not_fused or 'they cannot become part of a machine'}. Put the transformers before "
+                f"{name_of(model)}, or fit it with ensemble=False, which trains a single model."
+            )
+    return Imported(ensemble([one.machine for one in imported], name_of(model)))
+
+
+def _calibrated(model: Any, member: Any, request: ImportRequest, **changes: Any) -> Imported:
+    """One model with its calibration."""
+    imported = request.inner(checks.attribute(member, "estimator"), **changes)
     labels = checks.labels(model)
     machine = imported.machine
     answer = _relabelled(model, machine, labels)
-    calibration = _calibration(model, members[0], machine, len(labels))
+    calibration = _calibration(model, member, machine, len(labels))
     return replace(imported, machine=replace(machine, answer=answer, calibration=calibration))
 
 

@@ -37,7 +37,7 @@ def one_vs_rest(
     members: Sequence[KernelMachine], answer: Classes, calibration: Calibration | None = None
 ) -> KernelMachine:
     """One machine from binary one-vs-rest machines with the same kernel parameters except γ, on shared points."""
-    points, gammas, places = merge([(machine.points, _gammas(machine)) for machine in members])
+    points, gammas, places = merge([(machine.points, gammas_of(machine)) for machine in members])
     coef = np.zeros((points.shape[0], len(members)))
     for column, (machine, rows) in enumerate(zip(members, places, strict=True)):
         np.add.at(coef[:, column], rows, machine.head.coef[:, 0])
@@ -85,7 +85,7 @@ def _block(
             continue
         coef = machine.head.coef[:, 0]
         own = np.flatnonzero(coef > 0 if i == second else coef < 0)
-        parts.append((machine.points[own], _gammas(machine)[own]))
+        parts.append((machine.points[own], gammas_of(machine)[own]))
         shares.append((second - 1 if i == first else first, -coef[own]))
     points, gammas, places = merge(parts)
     block = np.zeros((points.shape[0], len(parts)))
@@ -111,7 +111,7 @@ def _members(model: Any, request: ImportRequest, n_members: int) -> list[KernelM
             )
         first = members[0]
         same = machine.input_map == first.input_map and machine.preparation == first.preparation
-        if _family(machine) != _family(first) or not same:
+        if family_of(machine) != family_of(first) or not same:
             raise UnsupportedModelError(
                 f"The models inside {name_of(model)} must have the same kernel, coef0, degree and transformers. "
                 f"Fit them with the same parameters, and put the transformers before {name_of(model)}."
@@ -119,12 +119,13 @@ def _members(model: Any, request: ImportRequest, n_members: int) -> list[KernelM
     return members
 
 
-def _family(machine: KernelMachine) -> tuple[type[Kernel], float, float, int]:
+def family_of(machine: KernelMachine) -> tuple[type[Kernel], float, float, int]:
     """The kernel of a machine without its γ, and the number of features."""
     return type(machine.kernel), machine.kernel.coef0, machine.kernel.degree, machine.n_features
 
 
-def _gammas(machine: KernelMachine) -> FloatArray:
+def gammas_of(machine: KernelMachine) -> FloatArray:
+    """The width of each point, (m,)."""
     return np.full(machine.n_vectors, machine.kernel.gamma) if machine.gammas is None else machine.gammas
 
 

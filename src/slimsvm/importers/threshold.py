@@ -50,7 +50,7 @@ def _reads_probabilities(model: Any, inner: Any) -> bool:
 def _shifted(model: Any, inner: Any, request: ImportRequest, threshold: float, positive: Any) -> Imported:
     imported = request.inner(inner)
     machine, answer = imported.machine, imported.machine.answer
-    if not isinstance(answer, Classes) or answer.n_classes != 2 or not isinstance(machine.head, LinearHead):
+    if not isinstance(answer, Classes) or machine.head.n_scores != 1 or not isinstance(machine.head, LinearHead):
         raise UnsupportedModelError(
             f"{name_of(model)} can only be imported around a model of two classes by one score."
         )

@@ -49,18 +49,35 @@ def calibrate_machine(
             f"scores of a calibration must be ({len(y)}, {machine.head.n_scores}), a row for each sample. "
             f"Got {scores.shape}."
         )
+    assert isinstance(machine.answer, Classes)  # for the type checker: `why_not_calibrated` refuses the others
+    return replace(
+        machine, calibration=fit_calibration(machine.answer, machine.head.gives_pairs, scores, y, kind, weights)
+    )
+
+
+def fit_calibration(
+    answer: Classes,
+    pairwise: bool,
+    scores: FloatArray,
+    y: NDArray[np.generic],
+    kind: Kind,
+    weights: FloatArray | None = None,
+) -> Calibration:
+    """The calibration of scores (n, s), of pairs of classes if `pairwise`, on the classes y (n,) of the samples."""
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     used = weights > 0
-    place = np.searchsorted(machine.classes, y)
+    place = np.searchsorted(answer.labels, y)
     if len(np.unique(place[used])) < 2:
         raise ValueError("A calibration needs samples of at least two classes, with weights above zero.")
-    return replace(machine, calibration=_fit(machine, scores[used], place[used], weights[used], kind))
+    return _fit(answer, pairwise, scores[used], place[used], weights[used], kind)
 
 
 def why_not_calibrated(machine: KernelMachine, kind: str) -> str:
     """The reason why a machine cannot have probabilities of this kind, or an empty string."""
     if not isinstance(machine.answer, Classes):
         return "is for models that answer with classes"
+    if machine.answer.n_models is not None:
+        return "is for one model, and this machine is an ensemble"
     if isinstance(machine.head, StagedHead):
         return "reads full scores, and does not go with early exit"
     columns = machine.answer.n_classes > 2 and machine.answer.shape == "ovr"
@@ -69,12 +86,12 @@ def why_not_calibrated(machine: KernelMachine, kind: str) -> str:
     return ""
 
 
-def _fit(machine: KernelMachine, scores: FloatArray, place: NDArray[np.intp], w: FloatArray, kind: Kind) -> Calibration:
-    answer = machine.answer
-    assert isinstance(answer, Classes)  # for the type checker: `why_not_calibrated` refuses the others
-    if machine.head.gives_pairs and kind == "sigmoid":
+def _fit(
+    answer: Classes, pairwise: bool, scores: FloatArray, place: NDArray[np.intp], w: FloatArray, kind: Kind
+) -> Calibration:
+    if pairwise and kind == "sigmoid":
         return PairwiseSigmoid(*_fit_pairs(scores, np.argsort(answer.order)[place], w, answer.n_classes))
-    f = answer.decision(scores, pairwise=machine.head.gives_pairs).reshape(len(scores), -1)
+    f = answer.decision(scores, pairwise).reshape(len(scores), -1)
     member = place[:, None] == (np.array([1]) if answer.n_classes == 2 else np.arange(answer.n_classes))
     if kind == "sigmoid":
         fits = np.array([_fit_platt(f[:, c], member[:, c], w) for c in range(f.shape[1])])

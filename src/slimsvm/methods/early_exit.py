@@ -143,7 +143,8 @@ def stage_sizes(stages: int | Sequence[int], m: int) -> list[int]:
 def _require_linear_classifier(machine: KernelMachine) -> KernelMachine:
     """The machine without stages and calibration; an error if early exit does not work for it."""
     machine = machine.without_early_exit()
-    if not isinstance(machine.answer, Classes) or not isinstance(machine.head, LinearHead):
+    single = isinstance(machine.answer, Classes) and machine.answer.n_models is None
+    if not single or not isinstance(machine.head, LinearHead):
         raise UnsupportedModelError(
             f"Early exit needs a classifier with a score per class, or one score for two classes (a linear head). Got "
             f"{machine!r}. Train one class against the rest: OneVsRestClassifier, or a trainer of slimsvm."

@@ -49,14 +49,17 @@ def open_table(X: Any, n_columns: int, names: tuple[str, ...] | None) -> Table:
         return Table(X.shape[0], _finder(lambda i: by_column[:, [i]].toarray()[:, 0], X.shape[1], n_columns, names))
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], dict):
         keys = list(X[0])
-        return Table(len(X), _finder(lambda i: [row[keys[i]] for row in X], keys, n_columns, names))
+        return Table(len(X), _finder(lambda i: _values(X, keys[i]), keys, n_columns, names))
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)):
         return Table(len(X), _finder(lambda i: [row[i] for row in X], len(X[0]), n_columns, names))
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("X must be a table in memory, and a LazyFrame is not. Pass X.collect().")
     array = np.asarray(X)
     if array.ndim != 2:
+        shape = f" of shape {array.shape}" if array.ndim else ""
         raise ValueError(
             f"X must be a table of {n_columns} columns: a DataFrame, an array (n, {n_columns}), a dict or a list of "
-            f"rows. Got {type(X).__name__} of shape {array.shape}."
+            f"rows. Got {type(X).__name__}{shape}."
         )
     return Table(len(array), _finder(lambda i: array[:, i], array.shape[1], n_columns, names))
 
@@ -76,9 +79,19 @@ def _finder(
         place = places.get(names[column])
         if place is None:
             raise missing_column(names[column], list(places))
+        if len(places) < len(given) and [str(name) for name in given].count(names[column]) > 1:
+            raise ValueError(f"X has several columns {names[column]!r}, and the model reads one. Rename the others.")
         return get(place)
 
     return find
+
+
+def _values(rows: Sequence[dict[Any, Any]], key: Any) -> list[Any]:
+    """The values of a column in a list of dicts."""
+    for number, row in enumerate(rows):
+        if key not in row:
+            raise ValueError(f"Row {number} of X has no value of {key!r}, which the model reads. Pass None if missing.")
+    return [row[key] for row in rows]
 
 
 def missing_column(name: str, given: list[str]) -> ValueError:
@@ -101,6 +114,8 @@ def numbers_of(column: Any, name: str) -> FloatArray:
 
 
 def _floats(column: Any) -> Any:
+    if getattr(getattr(column, "dtype", None), "kind", "") in ("m", "M"):
+        raise TypeError("dates and times are not numbers")
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     if hasattr(column, "factorize"):
@@ -125,6 +140,8 @@ def one_number(value: Any, name: str, where: str = "", cause: Exception | None =
     """A value as a number, NaN if it is missing."""
     try:
         return float(value)
+    except OverflowError:
+        return float("inf")
     except (TypeError, ValueError):
         if is_missing(value):
             return float("nan")

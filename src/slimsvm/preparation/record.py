@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm._record import FloatArray, Record
+from slimsvm._words import plural
 from slimsvm.input_map import InputMap
 from slimsvm.preparation.frames import Rows, Table, numbers_of, open_table, refuse, rows_of
 from slimsvm.preparation.parts import REFUSED, Lookup, Numeric, Part
@@ -27,6 +28,7 @@ from slimsvm.preparation.steps import applied
 
 NormKind = Literal["l1", "l2", "max"]
 MOST_COLUMNS = 2**20
+_Column = TypeVar("_Column", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +134,17 @@ class Preparation(Record):
     def _read_table(self, table: Table) -> Prepared:
         numbers, cache = np.empty((table.n_rows, len(self.numeric))), dict[int, FloatArray]()
 
+        def of_length(column: int, found: _Column) -> _Column:
+            if len(found) != table.n_rows:
+                raise ValueError(
+                    f"The columns of X must have the same length. Column {self.named(column)} has "
+                    f"{plural(len(found), 'row')}, and the longest has {table.n_rows}."
+                )
+            return found
+
         def floats(column: int) -> FloatArray:
             if column not in cache:
-                cache[column] = numbers_of(table.column(column), self.named(column))
-                if len(cache[column]) != table.n_rows:
-                    raise ValueError("The columns of X must have the same length.")
+                cache[column] = of_length(column, numbers_of(table.column(column), self.named(column)))
             return cache[column]
 
         for place, part in enumerate(self.numeric):
@@ -146,7 +154,7 @@ class Preparation(Record):
         for place, lookup in enumerate(self.lookups):
             name = self.named(lookup.column)
             if lookup.categories is not None and not lookup.steps:
-                rows[:, place] = rows_of(table.column(lookup.column), lookup, name)
+                rows[:, place] = of_length(lookup.column, rows_of(table.column(lookup.column), lookup, name))
             else:
                 rows[:, place] = _of_numbers(applied(lookup.steps, floats(lookup.column)), lookup, name)
         return Prepared(numbers, rows)
@@ -187,6 +195,39 @@ class Preparation(Record):
         for norm in self.norms:
             norm.apply(X)
         return X
+
+    @property
+    def n_stored(self) -> int:
+        """The most numbers of a row that are not zero: a one-hot look-up has one of them."""
+        return sum(1 if isinstance(part, Lookup) and part.table is None else part.n_numbers for part in self.parts)
+
+    def csr(self, prepared: Prepared, instead: Mapping[int, FloatArray] | None = None) -> Any:
+        """The same as `matrix` in CSR, without mixing and norms: a category is one number, whatever their number."""
+        from scipy import sparse
+
+        n = len(prepared)
+        values, columns = np.empty((n, self.n_stored)), np.empty((n, self.n_stored), dtype=np.int32)
+        number = lookup = at = 0
+        for part, place in self.placed():
+            wide = 1
+            if isinstance(part, Lookup):
+                rows = prepared.rows[:, lookup]
+                lookup += 1
+                wide = 1 if part.table is None else part.width
+                values[:, at : at + wide] = (rows >= 0)[:, None] if part.table is None else part.full_table[rows]
+                columns[:, at : at + wide] = place.start + (
+                    np.maximum(rows, 0)[:, None] if part.table is None else np.arange(wide)
+                )
+            else:
+                values[:, at], columns[:, at] = prepared.numbers[:, number], place.start
+                number += 1
+            for column in range(place.start, place.stop):
+                if instead is not None and column in instead:
+                    values[:, at + column - place.start] = instead[column]
+            at += wide
+        kept = values != 0.0
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        return sparse.csr_array((values[kept], columns[kept], starts), shape=(n, self.width))
 
     def apply(self, X: Any) -> FloatArray:
         """The numbers that the machine gets for a table, (n, n_features)."""

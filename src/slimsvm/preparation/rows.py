@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,14 @@ def read_alone(preparation: Preparation, X: Any) -> Prepared | None:
     kind = type(X)
     if kind is dict:
         return None if _holds_columns(X) else _read(preparation, X.get, list(X), 1)
-    if kind is tuple and X and not isinstance(X[0], (tuple, list, dict)):
-        return _read_places(preparation, X, None, 1)
+    if isinstance(X, tuple) and X and not isinstance(X[0], (tuple, list, dict)):
+        return _read_places(preparation, X, getattr(X, "_fields", None), 1)
     if isinstance(X, np.void) and X.dtype.names:
         return _read_places(preparation, X.item(), list(X.dtype.names), 1)
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:
         return _read_places(preparation, tuple(X.tolist()), None, 1)
+    if hasattr(X, "iloc") and not hasattr(X, "columns") and hasattr(X, "index"):  # a row of pandas
+        return _read_places(preparation, X.tolist(), X.index.tolist(), 1)
     if hasattr(X, "iloc") and hasattr(X, "columns") and len(X) == 1:  # pandas
         return _read_places(preparation, X.iloc[0].tolist(), X.columns.tolist(), 2)
     if hasattr(X, "get_column") and hasattr(X, "row") and len(X) == 1:  # polars
@@ -42,11 +44,13 @@ def _holds_columns(X: dict[Any, Any]) -> bool:
     return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
 
 
-def _read_places(preparation: Preparation, values: Any, names: list[Any] | None, ndim: int) -> Prepared:
+def _read_places(preparation: Preparation, values: Any, names: Sequence[Any] | None, ndim: int) -> Prepared | None:
     """A row of values in the order of the columns `names`; without names, in the order of the model's columns."""
     own = preparation.names
     if names is not None and own is not None:
         row = dict(zip(names, values, strict=True))
+        if len(row) < len(names):
+            return None  # names that occur twice: the longer path says which
         return _read(preparation, row.get, names, ndim)
     if len(values) != preparation.n_columns:
         raise ValueError(f"X must have {preparation.n_columns} columns, as the model has. Got {len(values)}.")
@@ -59,7 +63,7 @@ def _read_places(preparation: Preparation, values: Any, names: list[Any] | None,
     )
 
 
-def _read(preparation: Preparation, get: Callable[[Any, Any], Any], given: list[Any], ndim: int) -> Prepared:
+def _read(preparation: Preparation, get: Callable[[Any, Any], Any], given: Sequence[Any], ndim: int) -> Prepared:
     """A row whose values `get` finds by the names of the columns."""
     if preparation.names is None:
         raise ValueError("A row given as a dict needs a model with names of columns, and this model has none.")

@@ -21,9 +21,11 @@ from sklearn.pipeline import make_pipeline
 
 from slimsvm._record import is_sparse
 from slimsvm.answers import Answer, Value
+from slimsvm.compression.preparation_step import preparation_of
 from slimsvm.compression.problem import Problem
 from slimsvm.exceptions import UnsupportedModelError
 from slimsvm.importers import import_model
+from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.training import kernel_parameters, sample_costs
 from slimsvm.optim import limited
 
@@ -46,6 +48,10 @@ class Baseline:
     multiply_adds: int = 0
     calibration: None = None
 
+    def _given(self, X: Any) -> Any:
+        """Data as the model takes them: trees take no CSR rows, and a preparation may give some."""
+        return X if self.n_vectors else dense(X)
+
     @property
     def classes(self) -> NDArray[Any]:
         """The class labels, sorted."""
@@ -53,11 +59,19 @@ class Baseline:
 
     def predict(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """The model's predictions."""
-        return np.asarray(self.model.predict(X))
+        return np.asarray(self.model.predict(self._given(X)))
 
     def decision(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """The model's decision values."""
-        return np.asarray(self.model.decision_function(X))
+        return np.asarray(self.model.decision_function(self._given(X)))
+
+    def scores(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """The model's decision values as columns, (n, s)."""
+        return self.decision(X).reshape(X.shape[0], -1)
+
+    def own_probabilities(self, X: Any) -> NDArray[Any] | None:
+        """The model's own probabilities, (n, k); None if it has none."""
+        return np.asarray(self.model.predict_proba(self._given(X))) if hasattr(self.model, "predict_proba") else None
 
 
 @dataclass(frozen=True)
@@ -137,6 +151,7 @@ def _svm(problem: Problem) -> Any:
 
 def _trees(problem: Problem, m: int, seed: int) -> Baseline:
     X, y, weights = _training_data(problem)
+    X = dense(X)
     stops = m > UNSTOPPED and _enough_to_stop(problem)
     n_trees = m if stops else min(m, UNSTOPPED)
     model = problem.task.boosted_trees(
@@ -180,7 +195,7 @@ def _svm_against(problem: Problem) -> str:
 def _trees_against(problem: Problem) -> str:
     if not problem.task.supervised:
         return "is for classification and regression"
-    sparse = problem.samples is not None and is_sparse(problem.samples.X)
+    sparse = problem.samples is not None and is_sparse(problem.samples.X) and preparation_of(problem.imported) is None
     return _several_values(problem) or ("does not take sparse data" if sparse else "")
 
 

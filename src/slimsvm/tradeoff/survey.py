@@ -24,7 +24,7 @@ from slimsvm.compression.request import Request
 from slimsvm.compression.timing import microseconds, some_rows
 from slimsvm.compression.validation.estimates import disagreement, loss, score
 from slimsvm.compression.validation.folds import Fold, fitted_parent, folds_with_own_parents, validation_fold
-from slimsvm.compression.validation.scoring import Scoring
+from slimsvm.compression.validation.scoring import Scoring, reads_probabilities
 from slimsvm.estimator import MachineEstimator, wrap
 from slimsvm.heads import StagedHead
 from slimsvm.machine import KernelMachine
@@ -89,7 +89,7 @@ class Clock:
 
     def times(self, made: Model) -> dict[str, float]:
         """The times of a model, with those of the steps before it."""
-        model = wrap(made) if isinstance(made, KernelMachine) else made.model
+        model = wrap(made) if isinstance(made, KernelMachine) else made
         own = _measured(model.predict, self._transformed)
         return {name: own[name] + self.steps[name] for name in TIMES}
 
@@ -146,6 +146,8 @@ class Survey:
         plain = name.removesuffix(EARLY_EXIT)
         if plain not in CANDIDATES:
             raise ValueError(f"methods of frontier must be some of {', '.join(map(repr, CANDIDATES))}. Got {name!r}.")
+        if plain != name and reads_probabilities(self.scorer):
+            return f"has no probabilities, which scoring={self.scoring!r} reads"
         return CANDIDATES[plain].reason_against(self.problem)
 
     def _add(self, name: str, kind: str, against: str, sizes: list[int], asked: bool) -> None:
@@ -210,7 +212,7 @@ class Survey:
 
     def _records(self, measure: bool) -> NDArray[Any]:
         model, clock = self.request.model, Clock.of(self.problem, self.request.X) if measure else None
-        exact = Line("exact", "machine", [0], [[fold.candidates.problem.machine] for fold in self.folds])
+        exact = Line("exact", "machine", [0], [[fold.candidates.problem.parent] for fold in self.folds])
         whole = self._row(exact, 0, None) | self._own_costs(clock)
         own = isinstance(compressed_model(model), (MachineEstimator, KernelMachine)) or not hasattr(model, "predict")
         parent = whole | {"method": "parent", "kind": "parent"}
@@ -223,7 +225,7 @@ class Survey:
 
     def _own_costs(self, clock: Clock | None) -> dict[str, Any]:
         """The costs of the model itself, not of the models refitted on folds."""
-        machine = self.problem.machine
+        machine = self.problem.parent
         kepp = float(machine.n_vectors)
         if isinstance(machine.head, StagedHead):  # it is not refitted, so it takes the rows of the folds
             kepp = float(np.mean(machine.kernel_evaluations(self.folds[0].X)))
@@ -265,7 +267,7 @@ def _key(fold: Fold, seed: int) -> str:
     """A hash of everything that the machines of a fold depend on."""
     problem, samples = fold.candidates.problem, fold.candidates.problem.samples
     data = (samples.X, samples.y, samples.weights) if samples is not None else None
-    return str(joblib.hash((problem.machine.digest(), data, problem.terms, seed)))
+    return str(joblib.hash((problem.parent.digest(), data, problem.terms, seed)))
 
 
 def _evaluations(made: Model, fold: Fold) -> float:

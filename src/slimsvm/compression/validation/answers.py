@@ -15,7 +15,7 @@ from slimsvm._record import FloatArray
 from slimsvm.answers import Answer, Classes, Inlier, Value
 from slimsvm.compression.tasks import Task, task_of
 from slimsvm.machine import KernelMachine
-from slimsvm.methods.calibration_fit import calibrate_machine
+from slimsvm.methods.calibration_fit import calibrate_machine, fit_calibration
 
 
 class CachedAnswers(BaseEstimator):  # type: ignore[misc]
@@ -69,21 +69,34 @@ class _ClassifierAnswers(ClassifierMixin, CachedAnswers):  # type: ignore[misc]
         return self._look_up("predict_proba", rows)
 
     def calibrate(self, y: NDArray[Any], weights: FloatArray) -> None:
-        """Fit probabilities to the held-out scores, unless the machine has its own.
+        """Fit probabilities to the held-out scores, unless the model has its own.
 
         The probabilities of each half of the samples are fitted on the other half, so that none is fitted on its own
         sample.
         """
         if self.machine.calibration is not None or "predict_proba" in self._known:
             return
+        own = getattr(self.machine, "own_probabilities", None)  # a baseline may have some
+        if own is not None and (P := own(self.data)) is not None:
+            self._known["predict_proba"] = P
+            return
         scores, known = self.machine.scores(self.data, self.n_jobs), np.isin(y, self.classes_)
         P = np.empty((len(y), len(self.classes_)))
         half = _halves(y)
         for part in (half, ~half):
             fitted = part & known
-            made = calibrate_machine(self.machine, scores[fitted], y[fitted], "sigmoid", weights[fitted])
-            P[~part] = made._probabilities(scores[~part])
+            P[~part] = self._probabilities(scores[fitted], y[fitted], weights[fitted], scores[~part])
         self._known["predict_proba"] = P
+
+    def _probabilities(
+        self, scores: FloatArray, y: NDArray[Any], weights: FloatArray, others: FloatArray
+    ) -> FloatArray:
+        """Probabilities of the samples with the scores `others`, fitted on samples whose classes are known."""
+        if isinstance(self.machine, KernelMachine):
+            made = calibrate_machine(self.machine, scores, y, "sigmoid", weights)
+            return made._probabilities(others)
+        answer = Classes(self.classes_)
+        return fit_calibration(answer, False, scores, y, "sigmoid", weights).probabilities(others, answer.order)
 
 
 class _RegressorAnswers(RegressorMixin, CachedAnswers):  # type: ignore[misc]

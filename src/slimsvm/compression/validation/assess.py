@@ -148,5 +148,5 @@ def _training_disagreement(machine: KernelMachine, problem: Problem) -> float:
     """The disagreement of a machine with its parent on the samples that it was trained on."""
     samples = problem.samples
     assert samples is not None
-    both = cached_answers(problem.machine, samples.X), cached_answers(machine, samples.X)
+    both = cached_answers(problem.parent, samples.X), cached_answers(machine, samples.X)
     return disagreement([Comparison(*both, None, samples.weights, np.arange(len(samples)))]).value

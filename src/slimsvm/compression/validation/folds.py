@@ -58,7 +58,7 @@ class Fold:
         """The fold that holds out these samples."""
         y, rows = samples.y if samples.labelled else None, np.arange(len(samples)) if rows is None else rows
         units = rows if units is None else units
-        parent = cached_answers(candidates.problem.machine, samples.X)
+        parent = cached_answers(candidates.problem.parent, samples.X)
         return Fold(candidates, samples.X, y, samples.weights, rows, units, parent)
 
     def judge(self, method: str, m: int) -> Comparison:
@@ -142,7 +142,7 @@ def folds_with_own_parents(
             return None
         samples = _held_out(own, _safe_indexing(X, test), None if y is None else y[test], held_out, whose)
         test = test[counted[test]]
-        progress.tell("parent of fold %d of %d, %s", number + 1, len(splits), plural(own.machine.n_vectors, "vector"))
+        progress.tell("parent of fold %d of %d, %s", number + 1, len(splits), plural(own.parent.n_vectors, "vector"))
         return Fold.of(make_cache(own, number), samples, test, units[test])
 
     with limited(1, "blas"):

@@ -94,7 +94,7 @@ def resolve_scoring(scoring: Any, task: Task, whose: str, source: str = "") -> S
             f"or a scorer(estimator, X, y). Got {scoring!r}."
         ) from None
     name = scoring_name(scoring, task)
-    answers = {*task.answers, *(["predict_proba"] if task.is_classification and whose == "compress" else [])}
+    answers = {*task.answers, *(["predict_proba"] if task.is_classification else [])}
     if isinstance(scorer, _BaseScorer) and not set(_reads(scorer)) & answers:
         raise ValueError(
             f"scoring of {whose} is {name!r}{f', the scoring of the {source},' if source else ''} and reads "

@@ -17,7 +17,7 @@ from slimsvm._record import FloatArray
 from slimsvm._words import plural
 from slimsvm.answers import Classes, Value
 from slimsvm.exceptions import UnsupportedExportError
-from slimsvm.formats import Files
+from slimsvm.formats import Files, require_one_model
 from slimsvm.formats.c import words
 from slimsvm.formats.c.header import Header, comment
 from slimsvm.formats.c.loss import measured, rounded
@@ -62,6 +62,7 @@ def files(
             f"The C export returns scores, and this machine predicts their {machine.answer.function}. Export it with "
             f"Value() as its answer, and apply the function in C."
         )
+    require_one_model(machine, "The C export")
     whole, machine = machine, machine.without_preparation()
     if whole.preparation is not None and X is not None:
         X = whole.preparation.apply(X)

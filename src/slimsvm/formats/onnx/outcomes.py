@@ -8,15 +8,24 @@ Symbols: n rows, s scores, k classes.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimsvm.answers import Classes, Value
-from slimsvm.calibration import LEAST_PAIR_PROBABILITY, Calibration, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
+from slimsvm.calibration import (
+    LEAST_PAIR_PROBABILITY,
+    Averaged,
+    Calibration,
+    Isotonic,
+    PairwiseSigmoid,
+    Sigmoid,
+    Softmax,
+)
 from slimsvm.formats.onnx import raw_rows
 from slimsvm.formats.onnx.graph import Graph
-from slimsvm.heads import class_pairs, pair_signs
+from slimsvm.heads import SharedHead, class_pairs, pair_signs
 from slimsvm.machine import KernelMachine
 
 
@@ -27,6 +36,8 @@ def decision(graph: Graph, machine: KernelMachine, scores: str) -> str:
         if isinstance(answer, Value) and answer.function is not None:
             scores = raw_rows.apply_function(graph, answer.function, scores)
         return graph.column(scores, 0) if getattr(answer, "flat", True) else scores
+    if answer.n_models is not None:
+        return _mean(graph, [decision(graph, one, own) for one, own in _models(graph, machine, scores)])
     if answer.n_classes == 2:
         column = graph.column(scores, 0)
         if not machine.head.gives_pairs:
@@ -44,6 +55,12 @@ def class_index(graph: Graph, machine: KernelMachine, scores: str, probabilities
     assert isinstance(answer, Classes)
     if probabilities is not None and machine.calibration is not None and machine.calibration.decides:
         return _arg_max(graph, probabilities)
+    if answer.n_models is not None:
+        mean = decision(graph, replace(machine, answer=replace(answer, shape="ovr")), scores)
+        if answer.n_classes > 2:
+            return _arg_max(graph, mean)
+        comparison = "GreaterOrEqual" if answer.order[1] == 1 else "Greater"
+        return graph.cast(graph.add(comparison, mean, 0.0), np.int64)
     if not machine.head.gives_pairs:
         if answer.n_classes > 2:
             return _arg_max(graph, scores)
@@ -66,6 +83,8 @@ def probabilities(graph: Graph, machine: KernelMachine, scores: str) -> str:
     calibration, answer = machine.calibration, machine.answer
     assert isinstance(answer, Classes)
     assert calibration is not None
+    if answer.n_models is not None:
+        return _mean(graph, [probabilities(graph, one, own) for one, own in _models(graph, machine, scores)])
     if machine.head.gives_pairs and not calibration.reads_pairs:
         scores = decision(graph, machine, scores)
     return _calibrated(graph, calibration, answer, scores)
@@ -91,6 +110,28 @@ def _calibrated(graph: Graph, calibration: Calibration, answer: Classes, scores:
     if answer.n_classes == 2:
         return _normalised(graph, graph.expit_of_minus(graph.add("Mul", scores, -calibration.slope)), 1)
     return graph.add("Softmax", graph.add("Mul", scores, calibration.slope), axis=1)
+
+
+def _models(graph: Graph, machine: KernelMachine, scores: str) -> list[tuple[KernelMachine, str]]:
+    """Each model of an ensemble, and its scores."""
+    answer, calibration, head = machine.answer, machine.calibration, machine.head
+    assert isinstance(answer, Classes)
+    assert isinstance(head, SharedHead)
+    n_models = answer.n_models or 1
+    members = calibration.members if isinstance(calibration, Averaged) else (None,) * n_models
+    width = head.n_scores // n_models
+    made = []
+    for i, member in enumerate(members):
+        own = replace(
+            head, coef=head.coef[:, i * width : (i + 1) * width], intercept=head.intercept[i * width : (i + 1) * width]
+        )
+        one = replace(machine, head=own, answer=answer.single(), calibration=member)
+        made.append((one, graph.columns(scores, i * width, (i + 1) * width)))
+    return made
+
+
+def _mean(graph: Graph, values: list[str]) -> str:
+    return graph.add("Div", graph.add("Sum", *values), float(len(values)))
 
 
 def _arg_max(graph: Graph, values: str) -> str:

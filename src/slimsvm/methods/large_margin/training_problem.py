@@ -89,4 +89,4 @@ class RefitProblem:
 
 
 def _points(machine: KernelMachine, X: Any) -> Points:
-    return Points(machine.kernel, X if machine.input_map is None else machine.input_map.apply(X))
+    return Points(machine.kernel, X if machine.input_map is None else machine.input_map.apply_to(X))
