@@ -10,6 +10,10 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.svm import SVC
 
 import slimsvm
 
@@ -202,3 +206,32 @@ def test_bad_tables_have_one_sentence(run: Run, files: Path, tmp_path: Path) -> 
     )
     np.save(tmp_path / "rows.npy", np.zeros((3, 5)))
     assert "are for CSV, TSV and Parquet" in run("predict", tmp_path / "rows.npy", tmp_path / "m.slim", code=3).err
+
+
+def test_decimal_commas_are_recognised(run: Run, files: Path, tmp_path: Path) -> None:
+    done = run("train", files / "train-komma.csv", tmp_path / "m.slim", "--target", "churn", "--n-vectors", "3")
+    assert "columns look like numbers with decimal commas: 'age'. Add --decimal , to read them." in done.err
+
+
+def test_columns_of_lists_are_refused(run: Run, tmp_path: Path) -> None:
+    people(60, 0).assign(tags=[["a", "b"]] * 60).to_parquet(tmp_path / "lists.parquet")
+    asked = "train", tmp_path / "lists.parquet", tmp_path / "m.slim", "--target", "churn", "--n-vectors", "3"
+    assert "column 'tags' holds lists or objects, not numbers or text. --ignore" in run(*asked, code=3).err
+    run(*asked, "--ignore", "tags")
+
+
+def test_inspect_of_columns_that_refuse_values_or_have_odd_categories(run: Run, tmp_path: Path) -> None:
+    """Random rows for the time per row may be refused, and names must neither run together nor control the terminal."""
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame({"size": rng.lognormal(size=60), "c": rng.choice(["a, b", "\x1b[2J"], 60)})
+    X["grade"] = rng.integers(2, 5, 60)
+    columns = make_column_transformer(
+        (FunctionTransformer(np.log), ["size"]),
+        (OneHotEncoder(), ["c"]),
+        (make_pipeline(FunctionTransformer(np.square), OneHotEncoder()), ["grade"]),
+    )
+    model = make_pipeline(columns, SVC()).fit(X, X["size"] > 1)
+    slimsvm.compress(model, fuse=True).save(tmp_path / "m.slim")
+    shown = run("inspect", tmp_path / "m.slim").out
+    assert "µs per row" in shown
+    assert r"2: '\x1b[2J', 'a, b'" in shown

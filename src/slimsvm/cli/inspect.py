@@ -83,20 +83,33 @@ def microseconds(machine: KernelMachine) -> float:
     """The time per row of a batch of random rows on one thread; the shortest within a fraction of a second."""
     import numpy as np
 
-    rng, n = np.random.default_rng(0), max(1, min(ROWS, 10**7 // machine.n_features))
-    X: Any = rng.normal(size=(n, machine.n_features))
-    if machine.preparation is not None:
-        X = X.astype(object)
-        for lookup in machine.preparation.lookups:
-            if lookup.categories is not None and len(lookup.categories) and not lookup.steps:
-                X[:, lookup.column] = rng.choice(lookup.categories, n)
+    X = _random_rows(machine)
+    try:
+        machine.predict(X[:2], n_jobs=1)
+    except ValueError:  # the preparation refuses these values, so the machine behind it is timed
+        machine = machine.without_preparation()
+        X = _random_rows(machine)
     best, end = np.inf, time.perf_counter() + SECONDS
-    machine.predict(X[:2], n_jobs=1)
     while best == np.inf or time.perf_counter() < end:
         start = time.perf_counter()
         machine.predict(X, n_jobs=1)
         best = min(best, time.perf_counter() - start)
     return float(best / len(X) * 1e6)
+
+
+def _random_rows(machine: KernelMachine) -> Any:
+    """Rows of random numbers, and of the categories that a preparation knows."""
+    import numpy as np
+
+    rng, n = np.random.default_rng(0), max(1, min(ROWS, 10**7 // machine.n_features))
+    X: Any = rng.normal(size=(n, machine.n_features))
+    if machine.preparation is None:
+        return X
+    X = (np.abs(X) + 0.1).astype(object)  # logarithms and roots need numbers above zero
+    for lookup in machine.preparation.lookups:
+        if lookup.categories is not None and len(lookup.categories) and not lookup.steps:
+            X[:, lookup.column] = rng.choice(lookup.categories, n)
+    return X
 
 
 def columns_of(preparation: Preparation) -> list[dict[str, Any]]:
@@ -172,8 +185,13 @@ def _as_slim(facts: dict[str, Any]) -> str:
 
 
 def _some(values: Any, most: int = 12) -> str:
-    shown = ", ".join(map(str, values[:most]))
+    shown = ", ".join(_plain(str(value)) for value in values[:most])
     return shown if len(values) <= most else f"{shown}, …"
+
+
+def _plain(text: str) -> str:
+    """Text in a list: in quotes if it would not be told apart from its neighbours, or could control the terminal."""
+    return text if text.isprintable() and text.strip() == text and text and "," not in text else repr(text)
 
 
 def _vectors(machine: KernelMachine, n: int) -> list[dict[str, Any]]:

@@ -96,11 +96,14 @@ class MixedSource(Source):
 
     def _find_text(self, rows: Rows) -> None:
         """Decide which features are text, and leave out text that is different in nearly every row."""
-        text, dropped = set(self._forced), []
+        text, dropped, commas = set(self._forced), [], []
         for j in range(len(self.inner._features)):
             values = [row[j] for _, row in rows]
             if j not in text and all(self._number(value) is not None for value in values):
                 continue
+            if j not in text and self.decimal == "." and all(_number(value, ",") is not None for value in values):
+                commas.append(j)
+            self._require_values(j, values)
             different = len(set(values))
             if j not in text and different > max(MANY, NEARLY_ALL * len(rows)):
                 dropped.append(j)
@@ -108,18 +111,30 @@ class MixedSource(Source):
         kept = [j for j in range(len(self.inner._features)) if j not in dropped]
         if not kept:
             raise DataFailure(f"{self.name} has no feature columns: all of them are text that differs in every row.")
+        if commas:
+            self._note("columns look like numbers with decimal commas: {}. Add --decimal , to read them.", commas)
         if dropped:
-            names = [self.names[j] if self.names else str(j) for j in dropped]
-            self.notes = (
-                *self.notes,
-                f"{self.name}: columns are left out, because their text differs in most rows: {listed(names)}. "
-                f"--categorical keeps a column.",
+            self._note(
+                "columns are left out, because their text differs in most rows: {}. --categorical keeps a column.",
+                dropped,
             )
             for _, row in rows:
                 row[: -1 if self.inner._target is not None else None] = [row[j] for j in kept]
             self.names = None if self.names is None else tuple(self.names[j] for j in kept)
         self._n_features = len(kept)
         self._text = frozenset(kept.index(j) for j in text if j in kept)
+
+    def _require_values(self, j: int, values: list[Any]) -> None:
+        """Refuse a column of lists or objects, which Parquet can hold."""
+        if any(isinstance(value, (list, dict)) for value in values):
+            name = self.names[j] if self.names else str(j)
+            raise DataFailure(
+                f"{self.name}: column {name!r} holds lists or objects, not numbers or text. --ignore leaves it out."
+            )
+
+    def _note(self, sentence: str, columns: list[int]) -> None:
+        names = [self.names[j] if self.names else str(j) for j in columns]
+        self.notes = (*self.notes, f"{self.name}: {sentence.format(listed(names))}")
 
     def _converted(self, rows: Rows) -> NDArray[Any]:
         """Rows as an object array, or as numbers if there is no text."""
@@ -138,9 +153,17 @@ class MixedSource(Source):
         return X
 
     def _number(self, field: Any) -> float | None:
-        if isinstance(field, str):
-            return parse_number(field.replace(",", ".") if self.decimal == "," else field)
+        return _number(field, self.decimal)
+
+
+def _number(field: Any, decimal: str) -> float | None:
+    """A field as a number, NaN if it is missing; None if it is none."""
+    if isinstance(field, str):
+        return parse_number(field.replace(",", ".") if decimal == "," else field)
+    try:
         return float("nan") if field is None else float(field)
+    except (TypeError, ValueError):  # a date, a list
+        return None
 
 
 def _text(field: Any) -> str | None:
