@@ -107,6 +107,16 @@ def test_machines_are_those_of_dense_rows(
     assert made[0].score(X, y) == pytest.approx(made[1].score(X, y), abs=0.03)
 
 
+def test_many_categories_do_not_prevent_moved_vectors(table: Any) -> None:
+    """Vectors of more than 1,024 features are not moved on sparse text, but may be on prepared rows."""
+    X, y = table
+    known = [[f"code {i}" for i in range(600)]] * 2
+    columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(categories=known), ["code", "area"]))
+    model = make_pipeline(columns, SVC()).fit(X, y)
+    small = slimsvm.compress(model, X, y, n_vectors=3, method="sparse_margin", fuse=True, random_state=0)
+    assert small.machine_.without_preparation().n_features == 1201
+
+
 def test_target_encodings_of_training_rows_are_cross_fitted(table: Any) -> None:
     X, y = table
     encoder = TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=0))

@@ -16,6 +16,7 @@ from slimsvm.compression.candidates.coefficients import losses_for, nearest, ref
 from slimsvm.compression.candidates.moving import least_work, moved
 from slimsvm.compression.candidates.reduced_set import ReducedSet
 from slimsvm.compression.ladder import smaller_size
+from slimsvm.compression.preparation_step import preparation_of
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.request import Request
 from slimsvm.compression.rows import RowProblem, RowTerms
@@ -137,7 +138,8 @@ class SparseMargin(Candidate):
             return "is not for the linear kernel, which needs no more vectors than outputs"
         if not kernel.differentiable:
             return f"needs a kernel with a gradient, and the {kernel.name} kernel has none"
-        wide = samples is not None and is_sparse(samples.X) and samples.X.shape[1] > WIDE
+        text = samples is not None and is_sparse(samples.X) and preparation_of(problem.imported) is None
+        wide = text and problem.machine.n_features > WIDE  # prepared rows have as many columns as categories
         return problem.against_refit or (f"would fill sparse vectors of more than {WIDE} features" if wide else "")
 
     @staticmethod
