@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slimsvm.exceptions import UnsupportedModelError
-from slimsvm.importers.features import CrossFit
+from slimsvm.importers.finishing import CrossFit
 from slimsvm.machine import KernelMachine
 
 DEEPEST = 16  # most levels of models inside models; a model that contains itself would never end

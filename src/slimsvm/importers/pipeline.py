@@ -10,7 +10,8 @@ from slimsvm.importers import checks
 from slimsvm.importers.affine import affine_map, is_identity
 from slimsvm.importers.base import Imported, ImportRequest, is_exactly
 from slimsvm.importers.columns import transformed
-from slimsvm.importers.features import CrossFit, Frame, NotFusable, Raw, cross_fits, finished
+from slimsvm.importers.features import Frame, NotFusable, Raw
+from slimsvm.importers.finishing import CrossFit, cross_fits, finished
 from slimsvm.importers.nystroem import can_fuse, fuse_nystroem, is_nystroem
 from slimsvm.machine import KernelMachine
 from slimsvm.preparation.record import MOST_COLUMNS

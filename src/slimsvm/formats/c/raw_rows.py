@@ -39,6 +39,9 @@ KEYWORDS = frozenset(
         *("asm", "bool", "catch", "class", "delete", "explicit", "export", "false", "friend", "mutable", "namespace"),
         *("new", "operator", "private", "protected", "public", "template", "this", "throw", "true", "try", "typename"),
         *("typeid", "using", "virtual", "and", "or", "not", "xor", "row", "x", "v"),
+        *("alignas", "alignof", "constexpr", "decltype", "noexcept", "nullptr", "static_assert", "thread_local"),
+        *("typeof", "wchar_t", "complex", "imaginary"),
+        *("linux", "unix", "i386", "errno", "assert", "stdin", "stdout", "stderr"),  # macros of compilers and headers
     ]
 )
 FUNCTIONS = {
