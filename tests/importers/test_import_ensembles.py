@@ -106,7 +106,7 @@ def test_the_compressed_model_is_one_model(method: str, tmp_path: Any) -> None:
 
 def test_without_labels_the_probabilities_are_lost_with_a_warning() -> None:
     model = fitted(SVC(C=3.0))
-    with pytest.warns(UserWarning, match="Pass y, or calibrate=None"):
+    with pytest.warns(UserWarning, match="Pass X and y, or calibrate=None"):
         small = slimsvm.compress(model, n_vectors=12, random_state=0)
     assert not hasattr(small, "predict_proba")
     assert (small.predict(MOONS[0]) == model.predict(MOONS[0])).mean() > 0.95

@@ -43,6 +43,7 @@ PHRASES: tuple[tuple[str, str], ...] = (
         r"export dataclasses\.replace\(machine, calibration=None\), which",
         "export what slimsvm compress --calibrate none makes of it, which",
     ),
+    (r", or export machine\.without_preparation\(\), which takes machine\.preparation\.apply\(X\)", ""),
     (r"use to_sklearn or a format", "use a format"),
     (r" Read it with slimsvm\.load\.", ""),
     (r" \(see `history_`\)", ""),
@@ -53,7 +54,9 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b[Pp]ass (?=--|a number|another|a larger|more|an?\b|cv=|\w+=)", "use "),
 )
 PLAIN = {"X": "the data", "y": "the targets"}
-OWNERS = r"(?:compress|frontier|a refit|add_early_exit|(?:the C |an ONNX )?export|the libsvm format|the method [\w-]+)"
+OWNERS = (
+    r"(?:compress|frontier|a refit|add_early_exit|(?:the \w+ |an ONNX )?export|the libsvm format|the method [\w-]+)"
+)
 VALUE = r"""(\.\.\.|'[^']*'|"[^"]*"|[\w.+-]*\w)"""
 
 

@@ -67,7 +67,8 @@ class Run:
         if self._sizes is not None or self.request.max_distance is not None:
             warn_user(
                 "The model averages the probabilities of several models, and one model in their place needs labelled "
-                "data for its own, so the result has none. Pass y, or calibrate=None to accept this without a warning."
+                "data for its own, so the result has none. Pass X and y, or calibrate=None to accept this without a "
+                "warning."
             )
 
     def estimators(self) -> list[Any]:

@@ -56,8 +56,8 @@ def check(machine: KernelMachine, form: str) -> None:
     require_one_model(machine, form)
     if machine.preparation is not None:
         raise UnsupportedExportError(
-            f"{form} takes numbers, and this machine reads raw rows. Export machine.without_preparation(), which takes "
-            f"machine.preparation.apply(X)."
+            f"{form} takes numbers, and this machine reads raw rows. Export it to 'c', 'onnx' or 'js', or export "
+            f"machine.without_preparation(), which takes machine.preparation.apply(X)."
         )
     if isinstance(machine.head, MirrorHead):
         raise UnsupportedExportError(
