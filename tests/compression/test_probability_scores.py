@@ -9,7 +9,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_moons
 from sklearn.metrics import brier_score_loss, log_loss
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 
 import slimsvm
 from slimsvm.compression.validation.answers import cached_answers
@@ -64,4 +64,4 @@ def test_probabilities_that_are_refused() -> None:
     with pytest.raises(ValueError, match="calibrate of compress must not be None"):
         slimsvm.compress(SVM, X, Y, max_loss=0.05, scoring="neg_log_loss", calibrate=None)
     with pytest.raises(ValueError, match="reads predict_proba"):
-        slimsvm.frontier(SVM, X, Y, scoring="neg_log_loss", sizes=[4])
+        slimsvm.frontier(OneClassSVM().fit(X), X, scoring="neg_log_loss", sizes=[4])

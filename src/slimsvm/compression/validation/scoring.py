@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slimsvm.compression.request import Request
 
 Scorer = Callable[..., float]
+CALIBRATING = ("compress", "frontier")  # fit probabilities for scores that read them
 UNIT = ("accuracy", "balanced_accuracy", "roc_auc", "f1", "precision", "recall", "jaccard", "average_precision")
 BOUNDED = dict.fromkeys((*UNIT, "top_k_accuracy"), 1.0) | {"matthews_corrcoef": 2.0}  # by the start of the name
 
@@ -94,7 +95,8 @@ def resolve_scoring(scoring: Any, task: Task, whose: str, source: str = "") -> S
             f"or a scorer(estimator, X, y). Got {scoring!r}."
         ) from None
     name = scoring_name(scoring, task)
-    answers = {*task.answers, *(["predict_proba"] if task.is_classification else [])}
+    calibrated = task.is_classification and whose in CALIBRATING
+    answers = {*task.answers, *(["predict_proba"] if calibrated else [])}
     if isinstance(scorer, _BaseScorer) and not set(_reads(scorer)) & answers:
         raise ValueError(
             f"scoring of {whose} is {name!r}{f', the scoring of the {source},' if source else ''} and reads "
