@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 
 import slimsvm.data.arrays
-import slimsvm.data.files.arrays
 from slimsvm.data import Rows, make_rows, read_rows
-from slimsvm.data.files import base, parquet, stream, tables
+from slimsvm.data.files import base, npy, npy_format, npz, parquet, stream, tables
 from slimsvm.exceptions import DataError
 
 RNG = np.random.default_rng(0)
@@ -57,6 +56,13 @@ def from_words(folder: Path) -> Rows:
     return read_rows(folder / "words.csv", target=-1)
 
 
+def from_quoted_words(folder: Path) -> Rows:
+    """A table whose quotes have no line ends between them, so that it can be read in any order."""
+    lines = text(X, Y, csv_line).replace(",1\n", ',"yes"\n').replace(",0\n", ',"no"\n')
+    (folder / "quoted.csv").write_text(lines)
+    return read_rows(folder / "quoted.csv", target=-1)
+
+
 def from_quotes(folder: Path) -> Rows:
     """A table with line ends between quotes, which can only be read in its own order."""
     lines = text(X, Y, csv_line).replace(",1\n", ',"y\nes"\n').replace(",0\n", ",no\n")
@@ -88,6 +94,11 @@ def from_npz(folder: Path) -> Rows:
     return read_rows(folder / "rows.npz")
 
 
+def from_packed_npz(folder: Path) -> Rows:
+    np.savez_compressed(folder / "rows.npz", X=X, y=Y)
+    return read_rows(folder / "rows.npz")
+
+
 def from_parquet(folder: Path) -> Rows:
     pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     pandas.DataFrame(X, columns=list("abcd")).assign(label=Y).to_parquet(folder / "rows.parquet", row_group_size=170)
@@ -106,20 +117,22 @@ SOURCES: dict[str, Callable[[Path], Rows]] = {
     "iterable": lambda _: make_rows(Blocks()),
     "csv": from_csv,
     "words": from_words,
+    "quoted words": from_quoted_words,
     "quotes": from_quotes,
     "gzip": from_gzip,
     "svmlight": from_svmlight,
     "npy": from_npy,
     "columns": from_columns,
     "npz": from_npz,
+    "packed npz": from_packed_npz,
     "parquet": from_parquet,
 }
-IN_ORDER = ("iterable", "quotes", "gzip", "npz")  # cannot be read in another order
+IN_ORDER = ("iterable", "quotes", "gzip", "packed npz")  # cannot be read in another order
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (base, parquet, tables, slimsvm.data.arrays, slimsvm.data.files.arrays):
+    for module in (base, parquet, tables, slimsvm.data.arrays, npy, npy_format, npz):
         monkeypatch.setattr(module, "BLOCK_VALUES", 800)
         monkeypatch.setattr(module, "PIECE_VALUES", 100, raising=False)
     read = stream.Stream.read

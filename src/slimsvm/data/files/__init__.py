@@ -55,9 +55,13 @@ def _source(stream: Stream, wanted: Wanted, format: str) -> Source:
         from slimsvm.data.files.parquet import ParquetSource
 
         return ParquetSource(stream, wanted)
-    from slimsvm.data.files.arrays import NpySource, npz_source
+    if format == "npy":
+        from slimsvm.data.files.npy import NpySource
 
-    return NpySource(stream, wanted) if format == "npy" else npz_source(stream, wanted)
+        return NpySource(stream, wanted)
+    from slimsvm.data.files.npz import npz_source
+
+    return npz_source(stream, wanted)
 
 
 def _format(stream: Stream) -> str:

@@ -140,9 +140,11 @@ class TableSource(Source):
 
     def _records(self, chunks: Iterable[bytes], line: int) -> Iterator[tuple[int, list[str]]]:
         """Records that are not blank, each with the number of its last line; `line` lines came before the chunks."""
-        reader = csv.reader(self._text_lines(chunks), delimiter=self._delimiter, strict=True)
+        reader, before = csv.reader(self._text_lines(chunks), delimiter=self._delimiter, strict=True), 0
         try:
             for record in reader:
+                self.splits = self.splits and reader.line_num == before + 1  # else a line end is part of a field
+                before = reader.line_num
                 if len(record) > 1 or (record and record[0].strip()):
                     yield line + reader.line_num, record
         except csv.Error as error:
@@ -150,7 +152,6 @@ class TableSource(Source):
 
     def _text_lines(self, chunks: Iterable[bytes]) -> Iterator[str]:
         for chunk in chunks:
-            self.splits = self.splits and b'"' not in chunk  # a line end between quotes is part of a field
             try:
                 yield from io.StringIO(chunk.decode(), newline="")
             except UnicodeDecodeError as error:
