@@ -18,13 +18,16 @@ from slimsvm.compression.candidates.coefficients import refitted_with_share
 from slimsvm.compression.candidates.naming import (
     EARLY_EXIT,
     dimensions_of,
+    factor_of,
     in_dimensions,
     plain_method,
     reported_method,
     share_of,
+    with_factor,
     with_share,
 )
 from slimsvm.compression.costs import Costs, Latency
+from slimsvm.compression.ladder import smaller_size
 from slimsvm.compression.problem import Problem
 from slimsvm.compression.promise import Promise
 from slimsvm.compression.request import Request
@@ -61,6 +64,10 @@ def test_names() -> None:
     assert reported_method(name) == DIAGONAL + EARLY_EXIT
     assert (dimensions_of(PROJECTION), share_of(PROJECTION)) == (None, 1.0)
     assert with_share(name, 1.0) == "sparse_margin+diagonal:3+early_exit"
+    changed = with_share(with_factor(in_dimensions(DIAGONAL, 3), 0.1), 0.3)
+    assert changed == "sparse_margin+diagonal:3~0.1@0.3"
+    assert (plain_method(changed), dimensions_of(changed)) == (DIAGONAL, 3)
+    assert (factor_of(changed), share_of(changed), factor_of(name)) == (0.1, 0.3, 1.0)
 
 
 def test_a_learned_scale_leaves_out_what_does_not_matter(machines: CandidateCache) -> None:
@@ -190,3 +197,36 @@ def test_max_bytes_means_fewest_bytes() -> None:
     svc = SVC(C=3.0).fit(wide, labels)
     small = slimsvm.compress(svc, wide, labels, max_bytes=1500, max_loss=0.1, cv=2, random_state=0)
     assert small.report_.n_bytes <= 1500
+
+
+@pytest.mark.parametrize("method", ["sparse_margin", DIAGONAL, PROJECTION])
+def test_a_larger_machine_has_no_smaller_margin_than_the_one_that_it_may_start_from(
+    machines: CandidateCache, method: str
+) -> None:
+    W = {m: (machines.machine(method, m), machines.history(method, m)[-1]["objective"])[1] for m in (4, 8)}
+    assert smaller_size(8) == 4
+    assert W[8] <= W[4] * (1 + 1e-6)
+
+
+def test_the_smaller_size_is_about_half_and_depends_on_the_size_alone() -> None:
+    assert [smaller_size(m) for m in (1, 2, 3, 4, 6, 8, 11, 16, 23, 100)] == [0, 0, 0, 2, 3, 4, 6, 8, 11, 45]
+
+
+def test_a_factor_changes_the_width_of_a_fixed_metric(machines: CandidateCache) -> None:
+    plain, wider = (machines.machine(name, 6) for name in ("sparse_margin", with_factor("sparse_margin", 0.5)))
+    assert wider.kernel.gamma == 0.5 * plain.kernel.gamma
+    assert wider.n_vectors == plain.n_vectors
+
+
+def test_a_factor_changes_the_penalty_of_a_learned_metric(machines: CandidateCache) -> None:
+    """A strong penalty leaves all scales at about the same multiple of their start, a weak one sets them free."""
+    spread = []
+    for factor in (0.1, 100.0):
+        scales = np.abs(machines.machine(with_factor(DIAGONAL, factor), 6).input_map.scale)  # type: ignore[union-attr]
+        spread.append(scales.std() / scales.mean())
+    assert spread[1] < 0.5 * spread[0]
+
+
+def test_a_factor_leaves_features_out_that_were_left_out(machines: CandidateCache) -> None:
+    small = machines.machine(with_factor(in_dimensions(DIAGONAL, 2), 10.0), 6)
+    assert small.cost.n_features == 2
