@@ -53,6 +53,7 @@ bench: $(VENV)/installed-bench
 promises: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/promise.py
 	$(BIN)/python benchmarks/auto.py
+	$(BIN)/python benchmarks/auto_metric.py
 	$(BIN)/python benchmarks/confidence.py
 
 # The experiments of the papers, in full: over an hour on two cores. One of them: python papers/NAME/run.py --help

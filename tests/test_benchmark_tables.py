@@ -22,7 +22,12 @@ from tables import read_csv, write_csv
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
-TABLES = {"promise": "promise.csv", "auto": "auto.csv.gz"}
+TABLES = {
+    "promise": "promise.csv",
+    "auto": "auto.csv.gz",
+    "auto_metric": "auto_metric.csv",
+    "confidence": "confidence.csv",
+}
 MEASURED = ("results", "parameters", "reuters", "machines", "figure1")  # a paper's other tables are made from these
 PUBLISHED = sorted(
     [*BENCHMARKS.glob("results/*.csv*"), *(path for name in MEASURED for path in ROOT.glob(f"papers/*/{name}.csv*"))]
@@ -133,6 +138,40 @@ def test_a_promise_that_is_broken_on_one_of_two_sets(promises: dict[str, str]) -
     assert verdict(text, "median compression") == ("MISSED", "12.0 ×")
     (line,) = [line for line in text.splitlines() if "ida_german" in line and " of 160 " in line]
     assert line.split("vectors", 1)[1].strip() == "at 5 vectors the loss is estimated as 1.20 ± 0.50 points"
+
+
+def paired(name: str, seed: int, more: float, choice: str) -> dict[str, Any]:
+    """A row of auto_metric.csv: auto's error is above that of fixed metrics by `more`."""
+    row = {"set": name, "seed": seed, "size": 5, "parent_vectors": 160, "multiply_adds": 126, "choice": choice}
+    row |= {"fixed_vectors": 6, "fixed_multiply_adds": 126, "fixed_choice": "sparse_margin"}
+    return row | {"wrong": 0.1 + more, "fixed_wrong": 0.1, "more": more, "more_error": 0.001, "code": "0"}
+
+
+def test_learned_metrics_at_the_same_cost(tmp_path: Path) -> None:
+    fixed = [paired("ida_german", seed, 0.0, "sparse_margin") for seed in range(5)]
+    better = [paired("ida_image", seed, -0.02 - 0.001 * seed, "sparse_margin+diagonal") for seed in range(5)]
+    worse = [paired("ida_german", seed, 0.02 + 0.001 * seed, "sparse_margin+diagonal") for seed in range(5)]
+    texts = drawn("auto_metric", {"good": [*fixed, *better], "bad": worse}, tmp_path)
+    assert verdict(texts["good"], "at most 3 pairs") == ("met", "on none")
+    assert verdict(texts["good"], "a third of the pairs") == ("met", "1 of 2")
+    assert verdict(texts["good"], "ida_german: at most 0.2 points") == ("met", "+0.00 ± 0.00, 5 splits")
+    assert verdict(texts["bad"], "at most 3 pairs") == ("met", "ida_german 5")
+    assert verdict(texts["bad"], "a third of the pairs") == ("MISSED", "0 of 1")
+    assert verdict(texts["bad"], "ida_german: at most 0.2 points")[0] == "MISSED"
+
+
+def test_promises_with_and_without_confidence(tmp_path: Path) -> None:
+    def drawn_rows(sure: list[float], plain: float) -> list[dict[str, Any]]:
+        return [
+            {"set": "a9a", "seed": i, "sure_loss": one, "mean_loss": plain, "code": "0"} for i, one in enumerate(sure)
+        ]
+
+    cases = {"kept": drawn_rows([0.0] * 9 + [0.02], 0.009), "broken": drawn_rows([0.0] * 8 + [0.02] * 2, 0.011)}
+    texts = drawn("confidence", cases, tmp_path)
+    assert verdict(texts["kept"], "in at most 10% of the draws") == ("met", "10%")
+    assert verdict(texts["broken"], "in at most 10% of the draws") == ("MISSED", "20%")
+    assert verdict(texts["kept"], "mean of the true losses")[0] == "met"
+    assert verdict(texts["broken"], "mean of the true losses") == ("MISSED", "1.10 ± 0.00")
 
 
 def test_errors_of_the_test_part_are_no_part_of_the_promise(promises: dict[str, str]) -> None:
