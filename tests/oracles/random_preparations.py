@@ -53,7 +53,7 @@ def random_preparation(rng: np.random.Generator, mixed: bool = False) -> Prepara
     table = rng.normal(size=(4, 2))
     lookups = [
         Lookup(2, places, 3, categories=CITIES, missing=1, unknown=-1),
-        Lookup(2, (0, 1, 2, 2), 2, categories=CITIES, missing=3, unknown=3, table=table),
+        Lookup(2, (0, 1, 2, 2), 2, categories=CITIES, missing=3, unknown=-1, table=table),
         Lookup(3, (2, 0, 1), 3, categories=np.array([1, 2, 5]), missing=0, unknown=1),
         Lookup(0, (0, 1, 2), 1, (fill,), edges=np.sort(rng.normal(size=2)), table=rng.normal(size=(3, 1))),
     ]

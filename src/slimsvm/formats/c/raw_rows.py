@@ -15,6 +15,7 @@ from typing import Any
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.c import words
 from slimsvm.preparation import (
+    ZERO,
     Above,
     Clip,
     Fill,
@@ -229,7 +230,8 @@ class RawRows:
             place = f"{start} + r" if start else "r"
             return [*lines, f"if (r >= 0) {self._set(f'(size_t)({place})', '1', buffered)}"]
         value = f"M_VALUE_OF_{number}((size_t)r * {part.width} + i)"
-        return [*lines, f"for (i = 0; i < {part.width}; ++i) {self._set(f'{start} + i', value, buffered)}"]
+        each = f"for (i = 0; i < {part.width}; ++i) {self._set(f'{start} + i', value, buffered)}"
+        return [*lines, f"if (r >= 0) {each}" if ZERO in (*part.rows, part.missing, part.unknown) else each]
 
     def _mixed(self, buffered: bool) -> list[str]:
         if not buffered:
