@@ -18,6 +18,7 @@ import slimsvm
 from oracles.random_preparations import random_preparation, random_rows
 from slimsvm.compression import preparation_step
 from slimsvm.compression.problem import Problem
+from slimsvm.data import make_rows
 from slimsvm.input_map import InputMap
 
 CODES = [f"code {i}" for i in range(60)]
@@ -126,3 +127,15 @@ def test_target_encodings_of_training_rows_are_cross_fitted(table: Any) -> None:
     assert sparse.issparse(problem.samples.X)
     expected = encoder.fit_transform(X[["area"]], y)
     np.testing.assert_allclose(problem.samples.X[:, [0]].toarray(), expected, rtol=1e-12)
+
+
+def test_rows_in_blocks_stay_dense() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=400), rng.integers(0, 40, 400)])
+    y = (X[:, 0] + X[:, 1] % 2 > 0.5).astype(int)
+    columns = make_column_transformer((StandardScaler(), [0]), (OneHotEncoder(), [1]))
+    model = make_pipeline(columns, SVC(C=3.0)).fit(X, y)
+    small = slimsvm.compress(model, make_rows(X, y), n_vectors=10, fuse=True, random_state=0)
+    assert sparse.issparse(problem_of((X, y), model).samples.X)
+    assert not sparse.issparse(Problem.of(model, make_rows(X, y), fuse=True).samples.X)
+    assert small.score(X, y) > 0.9

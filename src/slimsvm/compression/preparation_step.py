@@ -43,12 +43,15 @@ class PreparationStep(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
-def apart(imported: Imported) -> Imported:
-    """The imported model with its machine's preparation as the last step before it."""
+def apart(imported: Imported, in_blocks: bool = False) -> Imported:
+    """The imported model with its machine's preparation as the last step before it.
+
+    Rows `in_blocks` stay dense: the compiled steps that are made on them take dense rows.
+    """
     preparation = imported.machine.preparation
     if preparation is None:
         return imported
-    step = PreparationStep(preparation, _is_thin(preparation, imported.machine))
+    step = PreparationStep(preparation, not in_blocks and _is_thin(preparation, imported.machine))
     machine = imported.machine.without_preparation()
     return replace(imported, machine=machine, steps=(*imported.steps, (NAME, step)))
 

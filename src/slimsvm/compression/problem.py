@@ -75,7 +75,7 @@ class Problem:
         max_time: float | None = None,
     ) -> Problem:
         """The problem of a user's model and data, validated; `seed` and `max_time` are for rows in blocks."""
-        imported = apart(import_model(model, fuse=bool(fuse)))
+        imported = apart(import_model(model, fuse=bool(fuse)), isinstance(X, Rows))
         terms = training_terms(model)
         terms = terms if C is None else replace(terms, C=float(C))
         if X is None:
