@@ -3,7 +3,8 @@
 A table like those of churn, and one with the columns of "adult", 20,000 rows each, half of them for training. A
 ColumnTransformer of imputers, a scaler and one-hot columns stands before an SVC; `CompressedClassifier` makes one small
 machine of it all. Both answer the other 10,000 rows at once, one row as a DataFrame, and one row as a dict. Look-ups
-are compared with one-hot columns on the same machine, and in training. See README.md in this folder.
+are compared with one-hot columns on the same machine, and in training. The C export and ONNX Runtime read the same raw
+rows as Python. See README.md in this folder.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import numpy as np
 
 import slimsvm
 from lib.mixed_tables import MixedTable, adult, churn, many_categories, pipeline
+from lib.raw_agreement import Agreement, agreements
 from lib.report import Target, introduce, report_targets
 from lib.timing import in_turn
 from slimsvm.compression import preparation_step
 
 ROWS = 20_000
+AGREEING = 1000  # rows that C and ONNX Runtime answer
 SINGLES = 20  # rows that are asked for one by one
 ROUNDS = 3  # in which all take turns; the best counts
 SINGLE_FRAME, SINGLE_DICT, LOOK_UPS = 20.0, 100.0, 3.0  # how many times faster at least
@@ -74,9 +77,12 @@ def main() -> None:
     n, budget = (1000, 0.03) if options.quick else (ROWS, 0.6)
     print(header(), flush=True)
     found = []
+    runtimes: list[Agreement] = []
     for table in (churn(n), adult(n)):
-        found.append(measured(table, budget))
-        print(line(found[-1]), flush=True)
+        made, small, X = measured(table, budget)
+        found.append(made)
+        print(line(made), flush=True)
+        runtimes += agreements(table.name, small, X[:AGREEING])
     look_ups = [compared(k, n // 4, budget) for k in ([100] if options.quick else [10, 30, 100, 300])]
     print(
         "\n  categories  one-hot columns  vectors  µs by look-ups  µs by one-hot columns  "
@@ -86,16 +92,21 @@ def main() -> None:
         sizes = f"{one.n_categories:>10}  {one.n_columns:>15}  {one.n_vectors:>7}"
         seconds = f"{one.training:>25.2f}  {one.dense_training:>18.2f}"
         print(f"  {sizes}  {one.tables:>14.4f}  {one.one_hot:>21.4f}  {seconds}")
-    reached = list(targets(found, look_ups))
+    print("\n            raw rows in  rows  other labels  score difference / Σ|coef|")
+    for own in runtimes:
+        print(
+            f"  {own.table:<8} {own.runtime:>12}  {own.n_rows:>4}  {own.n_different:>12}  {own.score_difference:>25.1e}"
+        )
+    reached = list(targets(found, look_ups, runtimes))
     report_targets(reached, options.quick)
     if options.json:
-        everything = {"tables": found, "look_ups": look_ups, "targets": reached}
+        everything = {"tables": found, "look_ups": look_ups, "runtimes": runtimes, "targets": reached}
         written = {name: [asdict(one) for one in rows] for name, rows in everything.items()}  # type: ignore[attr-defined]
         options.json.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def measured(table: MixedTable, budget: float) -> Found:
-    """Train, compress, and time both."""
+def measured(table: MixedTable, budget: float) -> tuple[Found, Any, Any]:
+    """Train, compress, and time both; with the small model and the test rows."""
     half = len(table.y) // 2
     X, y, X_test, y_test = table.X[:half], table.y[:half], table.X[half:], table.y[half:]
     slim = slimsvm.CompressedClassifier(pipeline(), n_vectors=40, method="sparse_margin", random_state=0).fit(X, y)
@@ -121,7 +132,8 @@ def measured(table: MixedTable, budget: float) -> Found:
         exported = slimsvm.export(small, "c", Path(folder) / "model.h", X=X)
     errors = [100 * float(np.mean(one.predict(X_test) != y_test)) for one in (model, small)]
     sizes = small.n_vectors_, int(model[-1].n_support_.sum())
-    return Found(table.name, *sizes, *errors, file_bytes, int(exported.facts["n_bytes"]), *singles, *batches)
+    made = Found(table.name, *sizes, *errors, file_bytes, int(exported.facts["n_bytes"]), *singles, *batches)
+    return made, small, X_test
 
 
 def compared(k: int, n: int, budget: float) -> LookUps:
@@ -170,8 +182,8 @@ def line(row: Found) -> str:
     )
 
 
-def targets(found: list[Found], look_ups: list[LookUps]) -> Iterator[Target]:
-    """One row, many rows, and look-ups."""
+def targets(found: list[Found], look_ups: list[LookUps], runtimes: list[Agreement]) -> Iterator[Target]:
+    """One row, many rows, look-ups, and other runtimes."""
     for row in found:
         for what, times, least in (
             ("one row as a DataFrame", row.single_before / row.single_frame, SINGLE_FRAME),
@@ -187,6 +199,9 @@ def targets(found: list[Found], look_ups: list[LookUps]) -> Iterator[Target]:
             times = one.dense_training / one.training
             what = f"training at {one.n_categories} categories, faster than with one-hot columns"
             yield Target(what, f"{times:.1f} ×", times >= 1.0)
+    for own in runtimes:
+        what = f"{own.table}: labels of {own.runtime} on {own.n_rows} raw rows, equal to Python's"
+        yield Target(what, f"{own.n_different} differ", own.n_different == 0)
 
 
 if __name__ == "__main__":
