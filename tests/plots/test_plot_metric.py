@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 
+import slimsvm
+from oracles.random_preparations import random_preparation
 from slimsvm.answers import Value
 from slimsvm.estimator import wrap
 from slimsvm.heads import LinearHead
@@ -14,6 +22,7 @@ from slimsvm.input_map import InputMap
 from slimsvm.kernels import Rbf
 from slimsvm.machine import KernelMachine
 from slimsvm.plots import plot_metric
+from slimsvm.preparation.naming import number_names
 
 SCALES = np.array([0.5, 0.0, -3.0, 1.0])
 NAMES = ("age", "sex", "dose", "site")
@@ -71,3 +80,20 @@ def test_what_is_refused() -> None:
         plot_metric(machine(A), n_shown=0)
     with pytest.raises(TypeError, match="plot_metric takes a KernelMachine"):
         plot_metric("model")
+
+
+def test_numbers_of_raw_rows_have_names() -> None:
+    X = pd.DataFrame({"age": [1.0, np.nan, 4.0, 5.0] * 10, "city": ["Rome", "Oslo", "Bonn", "Bonn"] * 10})
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    columns = make_column_transformer((numbers, ["age"]), (OneHotEncoder(min_frequency=15), ["city"]))
+    model = make_pipeline(columns, SVC()).fit(X, [0, 0, 1, 1] * 10)
+    shown = plot_metric(slimsvm.compress(model, fuse=True))
+    assert shown.names == ["age", "age is missing", "city = Bonn", "city = other"]
+
+
+def test_every_number_of_a_preparation_has_a_name() -> None:
+    for mixed in (False, True):
+        preparation = random_preparation(np.random.default_rng(0), mixed)
+        names = number_names(preparation)
+        assert len(names) == preparation.n_features
+        assert all(names)

@@ -12,6 +12,7 @@ from slimsvm._words import plural
 from slimsvm.plots.backend import axes_for, pyplot_for
 from slimsvm.plots.images import image_grid, image_shape
 from slimsvm.plots.subject import subject_of
+from slimsvm.preparation.naming import number_names
 
 MOST_SHOWN = 30
 MOST_NAMES = 40  # names on the axis of a heat map
@@ -45,8 +46,10 @@ class MetricDisplay:
                 "plot_metric needs a machine with an input map: a trainer with metric='diagonal' or 'projection', or a "
                 "compressed Pipeline with fuse=True. This machine weighs all features alike."
             )
-        d = subject.n_features
-        names = subject.feature_names or [f"feature {i}" for i in range(d)]
+        d = subject.input_map.n_features_in
+        names: Sequence[str] = subject.feature_names or [f"feature {i}" for i in range(d)]
+        if subject.preparation is not None:
+            names = number_names(subject.preparation)
         return cls(scale=subject.input_map.scale, names=names, shape=_checked(image_shape, d)).plot(**kwargs)
 
     @property
