@@ -12,7 +12,7 @@ endif
 
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-browser lint types bench promises papers fuzz safety sanitize tsan fallback dist clean
+.PHONY: demo test test-all test-browser docs lint types bench promises papers fuzz safety sanitize tsan fallback dist clean
 
 demo: $(VENV)/installed-cli,plot
 	$(BIN)/slimsvm demo --picture build/frontier.png
@@ -26,6 +26,11 @@ test-all: $(VENV)/installed-test
 # The HTML report and the pages of examples/browser, in a headless Chromium.
 test-browser: $(VENV)/installed-browser
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# The site, into build/docs: runs the gallery, needs no network, and every warning is an error.
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs build/docs
+	$(BIN)/python tools/check_links.py build/docs
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .

@@ -65,7 +65,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     precision: Precision = "auto"
 
     n_vectors_ = _FromMachine(lambda machine: machine.n_vectors, "The number of vectors.")
-    vectors_ = _FromMachine(lambda machine: machine.points, "The vectors, (n_vectors_, p), dense or CSR.")
+    vectors_ = _FromMachine(lambda machine: machine.points, "The vectors, (`n_vectors_`, p), dense or CSR.")
     n_features_in_ = _FromMachine(lambda machine: machine.n_features, "The number of features that X must have.")
     features_used_ = _FromMachine(
         _features_used, "The features that predictions depend on, by name if the machine has names, else by index."

@@ -103,6 +103,19 @@ def test_the_examples_run(command: Callable[..., Any], tmp_path: Path) -> None:
     assert said.count("Accuracy = 9") == 3  # of predict, of predict as svm-predict, and of svm-predict
 
 
+def test_the_shell_tutorial_runs(command: Callable[..., Any], tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tutorials" / "shell.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
+    said = ""
+    for line in "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines():
+        if line.startswith("slimsvm "):
+            ended = command(*shlex.split(line)[1:])
+            assert ended.code == 0, (line, ended.err)
+            said += ended.out
+    assert "accuracy" in said
+    assert "agreement" in said
+
+
 @needs_libsvm
 def test_the_libsvm_service(tmp_path: Path) -> None:
     X, y = make_moons(400, noise=0.2, random_state=0)

@@ -31,8 +31,8 @@ class ReducedSet:
         "auto" means "select" for kernels without a gradient and for sparse vectors, else "lbfgs". A linear kernel needs
         no more vectors than outputs, whatever the solver.
     init : {"auto", "random", "alpha", "kernel_kmeans", "weighted_kmeans"}, default="auto"
-        Start of "irprop", "fixed_point" and "lbfgs": support vectors drawn in proportion to the classes or to |α|, or
-        the centres of kernel k-means or of k-means weighted by |α|. "auto" means "weighted_kmeans" for "lbfgs", else
+        Start of "irprop", "fixed_point" and "lbfgs": support vectors drawn in proportion to the classes or to `|α|`, or
+        the centres of kernel k-means or of k-means weighted by `|α|`. "auto" means "weighted_kmeans" for "lbfgs", else
         "random".
     refine : bool, "lbfgs" or "irprop", default=True
         Whether "irprop", "fixed_point" and "merge" end with a descent on all vectors: L-BFGS (True), or the paper's 100
