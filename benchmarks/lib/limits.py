@@ -12,8 +12,9 @@ import numpy as np
 from lib.report import Target
 from slimsvm import _core
 from slimsvm.kernels import Rbf
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.compiled_descent import make_descent
-from slimsvm.methods.large_margin.descent import Batch, Scales
+from slimsvm.methods.large_margin.descent import Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 
 SHARE = 0.5  # of the limit, at least

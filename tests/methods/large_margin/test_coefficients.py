@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from slimsvm.kernels import Rbf
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin import coefficients
-from slimsvm.methods.large_margin.descent import Batch
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.metric import Placement
 from slimsvm.methods.large_margin.minibatch import Batches, BatchSchedule, Pass, stochastic_passes
 from slimsvm.methods.large_margin.objective import fit_coefficients

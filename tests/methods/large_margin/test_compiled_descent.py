@@ -11,8 +11,9 @@ from scipy import sparse
 from slimsvm import _core
 from slimsvm.kernels import Rbf, make_kernel
 from slimsvm.methods.large_margin import compiled_descent
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.compiled_descent import CompiledDescent, make_descent
-from slimsvm.methods.large_margin.descent import DAMPING, DEAR, SELDOM, Batch, Descent, Scales
+from slimsvm.methods.large_margin.descent import DAMPING, DEAR, SELDOM, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 
 pytestmark = pytest.mark.skipif(not _core.available, reason="needs the compiled core")

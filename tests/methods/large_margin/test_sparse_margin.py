@@ -20,7 +20,7 @@ import slimsvm
 from slimsvm import SparseLargeMarginClassifier
 from slimsvm.methods.large_margin import search as sparse_search
 from slimsvm.methods.large_margin.objective import MarginObjective
-from slimsvm.methods.large_margin.search import draw_rows
+from slimsvm.methods.large_margin.starts import draw_rows
 
 WEIGHTS = "starts are drawn from the samples, and a weighted set has other samples than a repeated one"
 EXPECTED = {

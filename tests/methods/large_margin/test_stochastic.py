@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from slimsvm import SparseLargeMarginClassifier, SparseLargeMarginRegressor, SparseOneClassSVM
 from slimsvm.kernels import make_kernel
 from slimsvm.methods.common.points import Points
-from slimsvm.methods.large_margin import compiled_descent
-from slimsvm.methods.large_margin import descent as steps
+from slimsvm.methods.large_margin import batch as steps
+from slimsvm.methods.large_margin import compiled_descent, descent, placing
 from slimsvm.methods.large_margin import minibatch as stochastic
 from slimsvm.methods.large_margin import search as sparse_search
 from slimsvm.methods.large_margin.metric import Placement
@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_the_vectors_of_the_last_pass(digits: Any, monkeypatch: py
                 raise KeyboardInterrupt
             yield found
 
-    monkeypatch.setattr(sparse_search, "stochastic_passes", interrupted)
+    monkeypatch.setattr(placing, "stochastic_passes", interrupted)
     model = batched()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -240,7 +240,7 @@ def test_costs_and_values_beyond_single_precision() -> None:
 
 def test_divergence_is_told_and_the_machine_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_moons(400, noise=0.2, random_state=0)
-    monkeypatch.setattr(steps, "NEWTON_RATE", 1e6)
+    monkeypatch.setattr(descent, "NEWTON_RATE", 1e6)
     monkeypatch.setattr(compiled_descent, "NEWTON_RATE", 1e6)
     model = batched(n_vectors=6, loss="squared_hinge", batch_size=20)
     with pytest.warns(ConvergenceWarning, match=r"diverged after \d+ of 40 passes"), np.errstate(all="ignore"):

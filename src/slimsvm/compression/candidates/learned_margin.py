@@ -34,7 +34,7 @@ from slimsvm.methods.large_margin.metric_start import (
     with_median_distance,
 )
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
-from slimsvm.methods.large_margin.search import work_of_a_step
+from slimsvm.methods.large_margin.placing import work_of_a_step
 from slimsvm.methods.reduced_set.starts import k_means
 from slimsvm.methods.settings import SparseMargin as MarginSettings
 from slimsvm.optim import calm_blas

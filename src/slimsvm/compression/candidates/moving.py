@@ -17,7 +17,7 @@ from slimsvm.compression.problem import Problem
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.metric import Placement, Pull
 from slimsvm.methods.large_margin.minibatch import BatchSchedule
-from slimsvm.methods.large_margin.search import Found, descend, descend_in_batches, work_of_a_step
+from slimsvm.methods.large_margin.placing import Found, descend, descend_in_batches, work_of_a_step
 
 ITERATIONS = (12, 60)  # of L-BFGS, at least and at most
 FIRST = 25  # iterations of every start before one is chosen

@@ -25,7 +25,8 @@ from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.large_margin.metric import Placement
 from slimsvm.methods.large_margin.objective import LOOSE
-from slimsvm.methods.large_margin.search import EXPENSIVE, work_of_a_step
+from slimsvm.methods.large_margin.placing import work_of_a_step
+from slimsvm.methods.large_margin.search import EXPENSIVE
 from slimsvm.methods.reduced_set.starts import k_means
 from slimsvm.methods.settings import SparseMargin as MarginSettings
 from slimsvm.optim import calm_blas

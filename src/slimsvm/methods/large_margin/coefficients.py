@@ -24,19 +24,23 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from slimsvm._record import FloatArray
-from slimsvm.methods.large_margin.descent import EVALUATED, Batch, Descent
+from slimsvm.methods.large_margin.batch import Batch
+from slimsvm.methods.large_margin.descent import EVALUATED, Descent
 from slimsvm.methods.large_margin.objective import MarginFit, whitening
 from slimsvm.optim.linear import factor
 from slimsvm.optim.margin_problem import Loss, MarginSolution
 from slimsvm.optim.preconditioned import preconditioned_lbfgs
 from slimsvm.optim.result import Status
 
-WORK = 2e10  # products of the curvature, m² for each output and sample with a loss
+WORK = 5e9  # products of the curvature, m² for each output and sample with a loss
+PER_COEFFICIENT = 10  # samples with a loss for each coefficient of an output, at least, if there are so many
 LEAST_BEND = 1e-9  # of the mean diagonal, added to the curvature of the intercept, which may have none
+DAMPING = (3e-4, 1e-5, 0.0)  # the same for all coefficients, in each round: at first, directions of little curvature
+# would lead too far
 CLOSE = 1e-6  # smallest to largest eigenvalue of K_z, below which coefficients need double precision
-TOLERANCE = 1e-6  # of the objective: what may be left to gain
+TOLERANCE = 1e-5  # of the objective: what may be left to gain
 KEPT = 2**26  # kernel values, at most, that are stored for all passes: 256 MiB
-ROUNDS, ITERATIONS = 5, 8  # estimates of the curvature, and iterations with each, at most
+ROUNDS, ITERATIONS = 7, 8  # estimates of the curvature, and iterations with each, at most
 CORNERS = (0.3, 0.05)  # the widths δ of the hinge's corner, as shares of the mean loss
 
 Passes = Callable[[], Iterable[Batch]]
@@ -80,11 +84,11 @@ class PassObjective:
             for part in range(parts):
                 yield batch.take(np.arange(part, batch.n_rows, parts), self.descent.dtype)
 
-    def preconditioner(self, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    def preconditioner(self, W: FloatArray, damping: float) -> Callable[[FloatArray], FloatArray]:
         """Solves with the curvature at W, of as many samples as `WORK` allows, for each output."""
         self.descent.set_coefficients(W)
         m, q = len(self.K_z), len(self.ridge)
-        H, n, work = np.zeros((q, m + 1, m + 1)), 0, 0.0
+        H, n, n_active = np.zeros((q, m + 1, m + 1)), 0, np.zeros(q)
         for batch, F in self.kept or ((batch, self.descent.features(batch)) for batch in self._batches()):
             active = self.descent.losses(batch, F @ self.descent.W)[2]
             n += len(F)
@@ -92,13 +96,14 @@ class PassObjective:
                 used = np.flatnonzero(active[:, c])
                 half = F[used] * np.sqrt(active[used, c])[:, None]
                 H[c] += half.T @ half
-                work += float(len(used)) * m * m
-            if work >= WORK:
+                n_active[c] += len(used)
+            if n_active.sum() * m * m >= WORK and n_active.min() >= PER_COEFFICIENT * m:
                 break
         H *= 2.0 / n
         H[:, :-1, :-1] += self.ridge[:, None, None] * self.K_z
-        H[:, -1, -1] += LEAST_BEND * np.trace(H, axis1=1, axis2=2) / len(H[0])
-        factors = [factor(each) for each in H]
+        added = np.full(m + 1, damping)
+        added[-1] += LEAST_BEND
+        factors = [factor(each + np.diag(added * np.trace(each) / (m + 1))) for each in H]
 
         def solve(G: FloatArray) -> FloatArray:
             return np.column_stack([cho_solve(each, G[:, c], check_finite=False) for c, each in enumerate(factors)])
@@ -131,11 +136,12 @@ def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float
 def _minimise(objective: PassObjective, W: FloatArray, rounds: int) -> tuple[FloatArray, int, Status]:
     """The W to which preconditioned L-BFGS leads, its iterations, and why it ended."""
     n_iter, status = 0, Status.MAX_ITER
-    for _ in range(rounds):
-        solve = objective.preconditioner(W)
+    for n in range(rounds):
+        damping = DAMPING[min(n, len(DAMPING) - 1)]
+        solve = objective.preconditioner(W, damping)
         found = preconditioned_lbfgs(objective, W, solve, tolerance=TOLERANCE, max_iter=ITERATIONS)
         W, n_iter, status = found.x, n_iter + found.n_iter, found.status
-        if status is Status.CONVERGED:
+        if status is Status.CONVERGED and damping == DAMPING[-1]:
             break
     return W, n_iter, status
 

@@ -9,7 +9,8 @@ import numpy as np
 from slimsvm import _core
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.kernels import Kernel, Rbf
-from slimsvm.methods.large_margin.descent import DAMPING, NARROW, NEWTON_RATE, Array, Batch, Descent, Order, Scales
+from slimsvm.methods.large_margin.batch import NARROW, Array, Batch, Order
+from slimsvm.methods.large_margin.descent import DAMPING, NEWTON_RATE, Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull
 from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss

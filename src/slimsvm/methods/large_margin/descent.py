@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from slimsvm._record import FloatArray, is_sparse
+from slimsvm._record import FloatArray
 from slimsvm.kernels import Kernel
 from slimsvm.kernels.geometry import dense, row_norms
+from slimsvm.methods.large_margin.adam import MOMENTUM, Adam
+from slimsvm.methods.large_margin.batch import Array, Batch, Order, batch_losses, sample_losses
 from slimsvm.methods.large_margin.metric import Placement, Pull, map_gradient, map_rows
 from slimsvm.optim.margin_problem import Loss
 
@@ -42,43 +43,6 @@ MAP_RATE = 0.3  # the longest step of Adam on A, as the share of the kernel's wi
 RATE = 0.17  # the longest step of Adam, as a share of the kernel's width in each of d directions, width/√d
 NEWTON_RATE = 0.05  # of a Newton step on the coefficients
 DAMPING = 0.1  # of the mean diagonal of the curvature; and the least weight of a sample in it
-MOMENTUM, SQUARES = 0.9, 0.999  # of Adam
-LEAST_ROOT = 1e-8  # added to the root of Adam's mean square
-NARROW = 1024  # features, at most, with which batches of a sparse matrix are made dense
-
-Array = NDArray[Any]  # of single or double precision
-Order = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Samples, of one step or of many, and what is asked of their scores.
-
-    X (n, d) is dense or CSR; `centre` (d,) is subtracted from dense rows. σ, o and u (copies n, q) are those of a
-    `MarginProblem`, copy after copy, with u divided by ū.
-    """
-
-    X: Any
-    sign: Array
-    offset: Array
-    cost: Array
-    centre: FloatArray | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """n."""
-        return int(self.X.shape[0])
-
-    def take(self, order: Order, dtype: Any) -> Batch:
-        """Some of the samples, about the centre; CSR rows of few features become dense."""
-        X = self.X[order]
-        if is_sparse(X) and X.shape[1] <= NARROW:
-            X = dense(X)
-        if self.centre is not None:
-            X = X - self.centre
-        there = np.concatenate([order + first for first in range(0, len(self.sign), self.n_rows)])
-        parts = (part[there].astype(dtype, copy=False) for part in (self.sign, self.offset, self.cost))
-        return Batch(X.astype(dtype, copy=False), *parts)
 
 
 @dataclass(frozen=True)
@@ -94,31 +58,6 @@ class Scales:
     width: float
     map_unit: FloatArray | None
     dtype: np.dtype[Any]
-
-
-class Adam:
-    """Adam on an array x, in place. A full step is `rate` times `unit`, a length for all entries or one for each."""
-
-    def __init__(self, x: Array, unit: Any, rate: float) -> None:
-        self.x, self.unit, self.rate = x, np.asarray(unit, dtype=x.dtype), rate
-        self.mean, self.square = np.zeros_like(x), np.zeros_like(x)
-
-    def move(self, by_x: Array, share: float, n_steps: int) -> None:
-        """Make step `n_steps`, of `share` of the full one, against the gradient, which is used as working memory."""
-        by_x *= self.unit
-        self.mean += (1.0 - MOMENTUM) * (by_x - self.mean)
-        by_x *= by_x
-        self.square += (1.0 - SQUARES) * (by_x - self.square)
-        step = np.sqrt(self.square / (1.0 - SQUARES**n_steps), out=by_x)
-        step += LEAST_ROOT
-        np.divide(self.mean, step, out=step)
-        step *= self.unit * self.x.dtype.type(rate_of(self.rate, share, n_steps))
-        self.x -= step
-
-
-def rate_of(rate: float, share: float, n_steps: int) -> float:
-    """The length of step `n_steps` of Adam, whose mean gradient starts at zero."""
-    return float(rate * share / (1.0 - MOMENTUM**n_steps))
 
 
 class Descent:
@@ -244,14 +183,13 @@ class Descent:
         k = self.kernel.gram(self._mapped(batch.X), self.Z).astype(self.dtype, copy=False)
         return np.hstack([k, np.ones((len(k), 1), dtype=self.dtype)])
 
+    def losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
+        """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss."""
+        return batch_losses(batch, f, self.power, self.smooth)
+
     def sample_losses(self, batch: Batch, f: Array) -> Array:
         """The loss of each sample of a batch, (B,), with scores f (B, q)."""
-        total = np.zeros(len(f))
-        for first in range(0, len(batch.sign), len(f)):
-            copy = slice(first, first + len(f))
-            xi = np.maximum(batch.offset[copy] - batch.sign[copy] * f, 0)
-            total += np.sum(batch.cost[copy] * xi**self.power, axis=1)
-        return total
+        return sample_losses(batch, f, self.power)
 
     def n_penalised(self, batch: int) -> int:
         """The number of vectors whose penalty is part of a step."""
@@ -348,29 +286,6 @@ class Descent:
         """F (B, m + 1) and the slopes k′ (B, m) of mapped rows."""
         k, slope = self._compare(P)
         return np.hstack([k, np.ones((len(k), 1), dtype=k.dtype)]), slope
-
-    def losses(self, batch: Batch, f: Array) -> tuple[float, Array, Array]:
-        """The mean loss of scores f (B, q), its derivative by f, and the weight of each sample that has a loss.
-
-        The weight is half of the second derivative, except that of the hinge, which has none: it is the cost.
-        """
-        total, by_f, active = 0.0, np.zeros_like(f), np.zeros_like(f)
-        for first in range(0, len(batch.sign), len(f)):
-            copy = slice(first, first + len(f))
-            sign, u = batch.sign[copy], batch.cost[copy]
-            xi = batch.offset[copy] - sign * f
-            if self.smooth > 0:
-                share = np.clip(0.5 + xi / (2.0 * self.smooth), 0.0, 1.0)
-                total += float(np.sum(u * share * (xi + self.smooth * (1.0 - share))))
-                by_f -= sign * u * share
-                active += u * (np.abs(xi) < self.smooth) / (4.0 * self.smooth)
-                continue
-            xi = np.maximum(xi, 0)
-            pull = u * xi if self.power == 2 else u * (xi > 0)
-            total += float(np.sum(pull * xi))
-            by_f -= self.power * sign * pull
-            active += u * (xi > 0)
-        return total / len(f), by_f / len(f), active
 
 
 def inverted(H: Array) -> Array:

@@ -13,9 +13,10 @@ import numpy as np
 
 from slimsvm._record import FloatArray, is_sparse
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.coefficients import fit_by_passes, fit_hinge_by_passes
 from slimsvm.methods.large_margin.compiled_descent import make_descent
-from slimsvm.methods.large_margin.descent import Batch, Descent, Scales
+from slimsvm.methods.large_margin.descent import Descent, Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull, map_unit
 from slimsvm.methods.large_margin.objective import MarginFit, fit_coefficients
 from slimsvm.optim.margin_problem import Loss, MarginProblem

@@ -24,8 +24,9 @@ from slimsvm.arrays import distinct_rows
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common import training
 from slimsvm.methods.common.points import Points
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.compiled_descent import make_descent
-from slimsvm.methods.large_margin.descent import Batch, Scales
+from slimsvm.methods.large_margin.descent import Scales
 from slimsvm.methods.large_margin.metric import Placement, Pull, map_rows, map_unit
 from slimsvm.methods.large_margin.metric_start import MetricSettings, start_map
 from slimsvm.methods.large_margin.minibatch import FIRST_SAMPLES, step_precision

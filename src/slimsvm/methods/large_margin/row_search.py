@@ -12,8 +12,9 @@ from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, as_history, fingerprint
 from slimsvm.methods.large_margin.metric import Placement, Pull, most_useful
 from slimsvm.methods.large_margin.objective import MarginFit
+from slimsvm.methods.large_margin.placing import Found, OnPlace
 from slimsvm.methods.large_margin.rows import RowData
-from slimsvm.methods.large_margin.search import Found, OnPlace, Search, SearchProblem, SearchResult, train
+from slimsvm.methods.large_margin.search import Search, SearchProblem, SearchResult, train
 from slimsvm.methods.large_margin.streaming import RowTask, Tools, search_rows
 from slimsvm.optim.margin_problem import Loss, MarginSolution
 from slimsvm.optim.result import Status

@@ -27,7 +27,7 @@ from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
 from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.training import scale_rows, scaling_of, width_parameter
-from slimsvm.methods.large_margin.descent import NARROW, Batch
+from slimsvm.methods.large_margin.batch import NARROW, Batch
 from slimsvm.methods.large_margin.minibatch import Batches
 from slimsvm.methods.large_margin.search import MarginOf
 from slimsvm.optim.margin_problem import MarginProblem

@@ -8,7 +8,6 @@ of the samples moves together with the vectors.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -21,32 +20,27 @@ from sklearn.utils import check_random_state
 from slimsvm._record import FloatArray
 from slimsvm._warn import warn_user
 from slimsvm.answers import Answer
-from slimsvm.arrays import distinct_rows
-from slimsvm.importers import import_model
-from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common import training
 from slimsvm.methods.common.deadline import Deadline, TimeUp
 from slimsvm.methods.common.interrupt import keeping_best
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.common.progress import Progress
-from slimsvm.methods.large_margin.metric import Placement, PlacementObjective, Pull, map_rows, most_useful
+from slimsvm.methods.large_margin.metric import Placement, Pull, map_rows, most_useful
 from slimsvm.methods.large_margin.metric_start import GRADIENT_SAMPLES, MetricSettings, check_metric, start_map
-from slimsvm.methods.large_margin.minibatch import BatchSchedule, Pass, stochastic_passes
+from slimsvm.methods.large_margin.minibatch import BatchSchedule
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients, warn_if_inexact
-from slimsvm.methods.reduced_set.reduce import ReducedSetSettings, reduce_machine
+from slimsvm.methods.large_margin.placing import Found, OnPlace, descend, descend_in_batches, work_of_a_step
+from slimsvm.methods.large_margin.starts import draw_rows, reduced_set_vectors
 from slimsvm.methods.reduced_set.starts import k_means
-from slimsvm.optim import calm_blas, lbfgs
+from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.parameters import auto_size, check_choice, check_count, check_number, resolve_sample_size
 
-OnPlace = Callable[[Placement], None]
 MarginOf = Callable[[FloatArray, FloatArray], MarginProblem]  # from targets (n,) and costs (n,)
 Init = Literal["random", "kmeans", "reduced_set"]
 Solver = Literal["auto", "lbfgs", "stochastic"]
 CLUSTERED = 20_000  # samples, at most, that k-means and the SVM behind a reduced set are given
-REDRAWN = 20  # times, at most, that equal rows are drawn again
 PER_CENTRE = 10  # samples per centre of k-means; at least 2,000 samples in all
-MAP_WAITS = 4  # one over the share of the iterations of L-BFGS in which a learned map stays at its start
 EXPENSIVE = 5e8  # N m (q m + d) above which a step of L-BFGS takes about a second, so mini-batches are used
 MANY = 10  # times that work, above which the last coefficients are solved for by passes over the data
 
@@ -66,16 +60,6 @@ class SearchProblem:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where a descent ended, the objective there, its iterations or passes, and the last pass of mini-batches."""
-
-    place: Placement
-    value: float
-    n_iter: int
-    last: Pass | None = None
-
-
-@dataclass(frozen=True)
 class SearchResult:
     """Where a search ended, the coefficients and the penalty on the map there, and the history of the search."""
 
@@ -88,114 +72,6 @@ class SearchResult:
     def value(self) -> float:
         """W at these vectors and this map."""
         return float(self.fit.solution.value.sum()) + self.penalty
-
-
-def descend(
-    points: Points,
-    problem: MarginProblem,
-    start: Placement,
-    loss: Loss,
-    *,
-    max_iter: int,
-    tol: float,
-    history: list[dict[str, Any]],
-    progress: Progress,
-    pull: Pull | None = None,
-    on_best: OnPlace | None = None,
-    deadline: Deadline | None = None,
-    map_waits: int | None = None,
-) -> Found:
-    """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W, or by TimeUp.
-
-    Every better value goes into the history. `pull` is the penalty on the map, if there is one. A map stays at its
-    start for the first quarter of the iterations, or for `map_waits` of them: if it moves while the vectors are still
-    far from good places, both end in worse ones (friedman1, 8 vectors: W is 3,507 instead of 6,666).
-    """
-
-    def run(points: Points, place: Placement, most: int, keep: OnPlace | None) -> Found:
-        objective = PlacementObjective(points, problem, loss, place, pull)
-
-        def reported(x: FloatArray) -> tuple[float, FloatArray]:
-            if deadline is not None:
-                deadline.check()
-            value, gradient = objective(x)
-            if not history or value < history[-1]["objective"]:
-                history.append({"step": len(history), "objective": value})
-            progress.tell("step %d, objective %.6g", len(history), value)
-            return value, gradient
-
-        def better(x: FloatArray) -> None:
-            if keep is not None:
-                keep(objective.place(x))
-
-        unit = place.units(points).flat()
-        found = lbfgs(reported, place.flat(), relative=tol, unit=unit, max_iter=most, on_best=better)
-        return Found(objective.place(found.x), found.value, found.n_iter)
-
-    def keep_with_map(place: Placement) -> None:
-        if on_best is not None:
-            on_best(Placement(place.Z, start.A))
-
-    if start.A is None:
-        return run(points, start, max_iter, on_best)
-    waits = max_iter // MAP_WAITS if map_waits is None else map_waits
-    if not waits:
-        return run(points, start, max_iter, on_best)
-    first = run(start.mapped(points), Placement(start.Z), waits, keep_with_map)
-    found = run(points, Placement(first.place.Z, start.A), max_iter - first.n_iter, on_best)
-    return Found(found.place, found.value, first.n_iter + found.n_iter)
-
-
-def descend_in_batches(
-    points: Points,
-    problem: MarginProblem,
-    start: Placement,
-    loss: Loss,
-    schedule: BatchSchedule,
-    rng: np.random.Generator,
-    *,
-    history: list[dict[str, Any]],
-    progress: Progress,
-    pull: Pull | None = None,
-    on_best: OnPlace | None = None,
-    deadline: Deadline | None = None,
-) -> Found:
-    """Where passes over the data in mini-batches lead; each pass goes into the history, with a rough objective.
-
-    If the passes diverge, the vectors of the last good pass are the result, with a warning.
-    """
-    deadline = Deadline() if deadline is None else deadline
-    place, value, passes, last = start, np.inf, schedule.steps(points.n_points)[2], None
-    for last in stochastic_passes(points, problem, start, loss, schedule, rng, pull, deadline.stops):
-        place, value = last.place, last.value
-        history.append({"step": len(history), "objective": value})
-        progress.tell("pass %d of %d, objective about %.6g", len(history), passes, value)
-        if on_best is not None:
-            on_best(place)
-    done = len(history)
-    if done < passes and not deadline.stopped:
-        warn_of_divergence(done, passes, " Or use solver='lbfgs'.")
-        last = None
-    return Found(place, value, done, last)
-
-
-def warn_of_divergence(done: int, passes: int, advice: str = "") -> None:
-    """Warn that mini-batches led to numbers that are not finite."""
-    warnings.warn(
-        f"Mini-batches diverged after {done} of {passes} passes; the vectors are those from before. Scale the data and "
-        f"the values to learn, or lower C.{advice}",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-
-
-def work_of_a_step(points: Points, problem: MarginProblem, m: int, A: FloatArray | None = None) -> float:
-    """The multiplications of a step of L-BFGS on m vectors: N m (q m + p), and N d p more for a projection A."""
-    n, p = points.X.shape
-    projection = 0
-    if A is not None and A.ndim == 2:
-        p, projection = len(A), A.size
-    return float(n * (m * (problem.sign.shape[1] * m + p) + projection))
 
 
 def check_parameters(estimator: Any) -> None:
@@ -378,7 +254,7 @@ class Search:
             chosen = chosen[: max(2000, PER_CENTRE * m)]
             X = points.X[chosen] if A is None else map_rows(points.X[chosen], A)
             return Placement(k_means(X, problem.costs[chosen], m, rng), A)
-        return Placement(_reduced_set(points, problem.train_full(chosen), m, rng)).through(A)
+        return Placement(reduced_set_vectors(points, problem.train_full(chosen), m, rng)).through(A)
 
     def _sample(self, problem: SearchProblem, most: int) -> NDArray[np.intp]:
         """`most` rows at random, and one more of each class that they lack; all rows if there are no more."""
@@ -388,27 +264,6 @@ class Search:
         chosen, sign = self.rng.choice(n, most, replace=False), problem.margin.sign[:n]
         lacking = [side[:, c] for side in (sign > 0, sign < 0) for c in np.flatnonzero(~side[chosen].any(axis=0))]
         return np.concatenate([chosen, *(np.flatnonzero(rows)[:1] for rows in lacking)])
-
-
-def draw_rows(X: Any, m: int, rng: np.random.Generator) -> FloatArray:
-    """m rows of X at random, (m, p). Equal rows are drawn again, up to `REDRAWN` times: equal vectors move as one."""
-    order = rng.permutation(X.shape[0])
-    found = np.array(dense(X[order[:m]]), dtype=np.float64)
-    for turn in range(1, REDRAWN + 1):
-        again = np.setdiff1d(np.arange(m), distinct_rows(found)[0])
-        others = order[turn * m : turn * m + len(again)]
-        if not len(others):
-            break
-        found[again[: len(others)]] = dense(X[others])
-    return found
-
-
-def _reduced_set(points: Points, svm: Any, m: int, rng: np.random.Generator) -> FloatArray:
-    """The m vectors of the reduced set of a trained SVM, filled up with random samples if it has fewer."""
-    (small,) = reduce_machine(import_model(svm).machine, [m], ReducedSetSettings(), rng)
-    found = np.asarray(dense(small.machine.points), dtype=np.float64)[:m]
-    more = rng.choice(points.n_points, m - len(found), replace=False)
-    return np.vstack([found, dense(points.X[more])])
 
 
 def _set_fitted(

@@ -25,8 +25,9 @@ from slimsvm.methods.large_margin.descent import Descent
 from slimsvm.methods.large_margin.metric import Placement, Pull
 from slimsvm.methods.large_margin.minibatch import STEPS, Batches, BatchSchedule, rates
 from slimsvm.methods.large_margin.objective import LOOSE, MarginFit, fit_coefficients
+from slimsvm.methods.large_margin.placing import warn_of_divergence
 from slimsvm.methods.large_margin.rows import RowBatches, RowData
-from slimsvm.methods.large_margin.search import MarginOf, warn_of_divergence
+from slimsvm.methods.large_margin.search import MarginOf
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 
 PASSES = 20  # by default, at most
