@@ -235,6 +235,19 @@ def test_a_matrix_of_less_than_no_rows_is_refused() -> None:
         storage.loads(forged(MACHINES["csr"], change))
 
 
+def test_ensembles_inside_ensembles_end() -> None:
+    """Members of an ensemble are the one record that may hold records of its own kind."""
+
+    def nested(header: Any, content: Any, buffer: bytearray) -> None:
+        inner = content["calibration"]["members"][0]
+        for _ in range(200):
+            inner = {"type": "averaged", "members": [inner], "decides": True}
+        content["calibration"] = inner
+
+    with pytest.raises(FormatError, match="inside too many other records"):
+        storage.loads(forged(MACHINES["ensemble"], nested))
+
+
 def test_rising_indices_are_checked_within_rows_and_not_across_them() -> None:
     machine = replace(MACHINES["csr"], points=sparse.csr_array(np.eye(5, 3) + np.eye(5, 3, -1)))
     assert storage.loads(storage.dumps(machine)) == machine

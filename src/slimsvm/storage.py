@@ -47,6 +47,7 @@ FAMILIES: dict[type[Record], dict[str, Any]] = {
 }
 NAMES: dict[type[Any], str] = {cls: name for family in FAMILIES.values() for name, cls in family.items()}
 Labels = NDArray[Any]
+DEEPEST = 12  # levels of records inside records; the members of an ensemble could go on for ever
 LAST_CODE_POINT = 0x10FFFF
 LONGEST_LABEL = 2**20  # characters
 LIBSVM_STARTS = (b"svm_type", b"kernel_type", b"nr_class", b"total_sv")
@@ -236,6 +237,8 @@ def _encode_labels(labels: Labels, path: str, tensors: Tensors) -> dict[str, Any
 
 def _decode_record(content: Any, family: type[Record], path: str, tensors: Tensors) -> Any:
     whose = path or "machine"
+    if path.count(".") > DEEPEST:
+        raise FormatError(f"{brief(whose)} is inside too many other records.")
     name = content.get("type") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in FAMILIES[family]:
         known = ", ".join(FAMILIES[family])
