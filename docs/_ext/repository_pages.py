@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PROJECT = ("CHANGELOG", "CONTRIBUTING", "ARCHITECTURE", "SECURITY")
+PROJECT = ("CHANGELOG", "CONTRIBUTING", "ARCHITECTURE", "SECURITY", "RELEASING")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 
