@@ -11,6 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sphinx.util import logging
+
+LOG = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PROJECT = ("CHANGELOG", "CONTRIBUTING", "ARCHITECTURE", "SECURITY", "RELEASING")
@@ -38,7 +41,8 @@ def with_links(text: str, source: Path, page: Path, known: dict[Path, Path]) -> 
             return found[0]
         file = (source.parent / address).resolve()
         if not file.exists():
-            raise FileNotFoundError(f"{source.relative_to(ROOT)} links to {address}, which does not exist.")
+            LOG.warning("%s links to %s, which does not exist.", source.relative_to(ROOT), address)
+            return words
         there = os.path.relpath(known.get(file, file), page.parent)
         if mark or file in known:
             return f"{mark}[{words}]({there}{'#' + anchor if anchor else ''})"

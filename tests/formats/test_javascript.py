@@ -22,12 +22,12 @@ from node_programs import Results, in_node, needs_node, run
 
 from oracles.random_machines import random_machine
 from slimsvm.answers import Classes, Value
-from slimsvm.calibration import Sigmoid
+from slimsvm.calibration import Averaged, Sigmoid
 from slimsvm.exceptions import UnsupportedExportError
 from slimsvm.formats.javascript import files
 from slimsvm.formats.javascript.rounding import machine_of, rounded
 from slimsvm.formats.loss import rows_of
-from slimsvm.heads import LinearHead, StagedHead
+from slimsvm.heads import LinearHead, PairsHead, StagedHead
 from slimsvm.kernels import Rbf
 from slimsvm.machine import KernelMachine
 
@@ -75,6 +75,24 @@ def compare(cases: list[Case], folder: Path, tables: Any) -> None:
 @pytest.mark.parametrize("tables", [*FLOATS, *INTEGERS])
 def test_every_kind_of_machine(tables: str, tmp_path: Path) -> None:
     compare([*random_cases(70, 3), *learned_cases(20, 4)], tmp_path, tables)
+
+
+@pytest.mark.parametrize("tables", ["float64", "int8"])
+def test_ensembles(tables: str, tmp_path: Path) -> None:
+    """Models with calibrations of their own, whose probabilities are averaged: of classes, pairs and mirror points."""
+    heads = ("linear", "mirror")
+    cases = list(random_cases(24, 7, heads=heads, answers=("classes",), calibration="averaged"))
+    assert {len(case.machine.classes) for case in cases} >= {2, 3}
+    compare([*cases, *(Case(f"pairs of {case}", _pairs(case.machine), case.X) for case in cases)], tmp_path, tables)
+
+
+def _pairs(machine: KernelMachine) -> KernelMachine:
+    """The same vectors with three models of pairs of three classes."""
+    rng, m = np.random.default_rng(machine.n_vectors), machine.n_vectors
+    answer = Classes(["a", "b", "c"], (2, 0, 1), n_models=3)
+    members = tuple(Sigmoid(-rng.uniform(0.5, 2, 3), rng.normal(size=3)) for _ in range(3))
+    head = PairsHead(rng.normal(size=(m, 9)), rng.normal(size=9))
+    return replace(machine, head=head, answer=answer, calibration=Averaged(members, bool(rng.integers(2))))
 
 
 @pytest.mark.parametrize("name", REAL)

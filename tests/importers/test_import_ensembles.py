@@ -72,7 +72,7 @@ def test_onnx_averages_too(tmp_path: Any) -> None:
         np.testing.assert_array_equal(given["label"], machine.predict(X))
 
 
-@pytest.mark.parametrize("format", ["c", "libsvm", "js"])
+@pytest.mark.parametrize("format", ["c", "libsvm"])
 def test_formats_of_one_model_refuse_an_ensemble(format: str, tmp_path: Any) -> None:
     machine = import_model(fitted(SVC())).machine
     with pytest.raises(slimsvm.UnsupportedExportError, match="averages the probabilities of 3"):

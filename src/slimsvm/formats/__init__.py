@@ -114,5 +114,5 @@ def require_one_model(machine: KernelMachine, form: str) -> None:
     if n_models is not None:
         raise UnsupportedExportError(
             f"{form} has one model, and this machine averages the probabilities of {n_models}. Compress it with "
-            f"labelled data, which gives one model, or export it to 'onnx'."
+            f"labelled data, which gives one model, or export it to 'onnx' or 'js'."
         )

@@ -15,7 +15,7 @@ import numpy as np
 from slimsvm._words import plural
 from slimsvm.answers import Classes
 from slimsvm.exceptions import UnsupportedExportError
-from slimsvm.formats import Files, require_one_model
+from slimsvm.formats import Files
 from slimsvm.formats.javascript.declarations import declarations
 from slimsvm.formats.javascript.literals import comment
 from slimsvm.formats.javascript.rounding import float32_is_accurate, machine_of, rounded
@@ -44,7 +44,6 @@ def files(machine: KernelMachine, name: str, *, tables: TableType = "float32", X
         )
     if y is not None and X is None:
         raise ValueError("y of the JavaScript export holds the labels of X. Pass X too.")
-    require_one_model(machine, "The JavaScript export")
     core = machine.without_preparation()
     labels = _labels(core)
     if machine.preparation is not None and X is not None:

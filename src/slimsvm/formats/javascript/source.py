@@ -7,7 +7,7 @@ from importlib.resources import files as resources
 from typing import Any
 
 from slimsvm.answers import Classes, Inlier, Value
-from slimsvm.calibration import Isotonic, PairwiseSigmoid, Sigmoid, Softmax
+from slimsvm.calibration import Averaged, Calibration, Isotonic, PairwiseSigmoid, Sigmoid, Softmax
 from slimsvm.formats.javascript import raw_rows
 from slimsvm.formats.javascript.literals import Code, literal
 from slimsvm.heads import LinearHead, MirrorHead, PairsHead, PairwiseHead, StagedHead
@@ -23,6 +23,7 @@ PROFILES = {
 }
 OPTIONAL_TABLES = ("map_shift", "map_offset")
 LEFT_OUT = ("skips", "lengths", "order")  # tables that the module has as constants of another form
+MEMBER_TABLES = {"sigmoid": ("slopes", "lifts"), "isotonic": ("knots", "levels", "knot_starts"), "softmax": ()}
 PREDICT = {
     "classes": "export const predict = (row) => CLASSES[{place}];",
     "value": "export const predict = (row) => decision(row);",
@@ -69,20 +70,20 @@ def _constants(machine: KernelMachine, form: Form, labels: list[Any]) -> dict[st
         found["N_FEATURES"] = machine.n_features
     else:
         found |= raw_rows.constants(machine.preparation)
-    answer, calibration = machine.answer, machine.calibration
+    answer = machine.answer
     if isinstance(answer, Classes):
         found["CLASSES"] = labels
         if form.head.gives_pairs:
             found |= {"ORDER": list(answer.order), "SHAPE": answer.shape, "BREAK_TIES": answer.break_ties}
-        elif answer.n_classes == 2:
+        if answer.n_models is not None:
+            found["N_MODELS"] = answer.n_models
+        if answer.n_classes == 2:
             found["ZERO_IS_SECOND"] = answer.order[1] == 1
     if isinstance(answer, Value):
         found["IS_FLAT"] = answer.flat
         found["VALUE_FUNCTION"] = None if answer.function is None else Code(f"(x) => FUNCTIONS.{answer.function}(x)")
     if isinstance(form.head, MirrorHead):
         found |= {"IS_RADIAL": machine.kernel.geometry != "dot", "GAMMA": machine.kernel.gamma}
-    if isinstance(calibration, Softmax):
-        found["SLOPE"] = calibration.slope
     found["model"] = Code(f"Object.freeze({literal(_described(machine, labels))})")
     return found
 
@@ -127,14 +128,7 @@ def _scores(form: Form, sparse: bool) -> list[str]:
 
 def _answers(machine: KernelMachine, form: Form) -> list[str]:
     answer, calibration = machine.answer, machine.calibration
-    if isinstance(answer, Classes):
-        own = "pairs" if form.head.gives_pairs else "one_score" if answer.n_classes == 2 else "largest_score"
-        names = ["largest", own]
-    else:
-        names = ["inliers" if isinstance(answer, Inlier) else "values"]
-    if isinstance(answer, Value) and answer.function is not None and machine.preparation is None:
-        names.insert(0, "functions")
-    lines = [piece(name) for name in names]
+    lines = _decisions(machine, form)
     place = "classOf(scores(row))"
     if calibration is not None:
         lines += _calibration(machine, form)
@@ -142,10 +136,8 @@ def _answers(machine: KernelMachine, form: Form) -> list[str]:
     lines += [piece("interface"), "// What predict gives in Python."]
     lines.append(PREDICT[answer.name].format(place=place))
     if calibration is not None:
-        lines += [
-            "// The probability of each class.",
-            "export const probabilities = (row) => chances(calibrated(scores(row)));",
-        ]
+        lines.append("// The probability of each class.")
+        lines.append("export const probabilities = (row) => chances(calibrated(scores(row)));")
     if has_kernel_values(form):
         lines.append(piece("kernel_values"))
     if has_contributions(form):
@@ -153,18 +145,54 @@ def _answers(machine: KernelMachine, form: Form) -> list[str]:
     return [*lines, "export { model };"]
 
 
+def _decisions(machine: KernelMachine, form: Form) -> list[str]:
+    """The pieces that define `decided`, and for classes `classOf`, from the head's scores."""
+    answer = machine.answer
+    if not isinstance(answer, Classes):
+        names = ["inliers" if isinstance(answer, Inlier) else "values"]
+        if isinstance(answer, Value) and answer.function is not None and machine.preparation is None:
+            names.insert(0, "functions")
+        return [piece(name) for name in names]
+    pairs = form.head.gives_pairs
+    own = piece("pairs" if pairs else "one_score" if answer.n_classes == 2 else "largest_score")
+    if answer.n_models is None:
+        return [piece("largest"), own]
+    by_class = "(s) => (N_CLASSES === 2 ? -sortedPairs(s)[0] : oneVsRest(sortedPairs(s)))" if pairs else "decided"
+    single = ["const single = (() => {", own, f"const byClass = {by_class};", "return { decided, byClass };", "})();"]
+    return [piece("largest"), *single, piece("ensemble")]
+
+
 def _calibration(machine: KernelMachine, form: Form) -> list[str]:
     """The pieces that make probabilities of the scores that `calibrated` gives."""
-    calibration = machine.calibration
+    calibration, raw = machine.calibration, machine.preparation
     assert calibration is not None
+    ensemble = isinstance(calibration, Averaged)
+    members = calibration.members if isinstance(calibration, Averaged) else (calibration,)
     reads_decision = form.head.gives_pairs and not calibration.reads_pairs
-    lines = [f"const calibrated = (found) => {'[decided(found)].flat()' if reads_decision else 'found'};"]
+    read = f"[{'single.' if ensemble else ''}decided(found)].flat()" if reads_decision else "found"
+    lines = ["const calibrated = (found) => found;" if ensemble else f"const calibrated = (found) => {read};"]
+    couples = any(isinstance(one, PairwiseSigmoid) or getattr(one, "coupled", False) for one in members)
+    names = ["normalised", *(["coupling"] if couples else [])]
+    if any(isinstance(one, Isotonic) for one in members) and (raw is None or not raw_rows.uses_quantiles(raw)):
+        names.append("interpolation")
+    lines += [piece(name) for name in names]
+    if not ensemble:
+        return lines + _member(calibration)
+    lines.append("const members = [")
+    for i, member in enumerate(members):
+        renamed = [f"const {name} = {name}_{i};" for name in MEMBER_TABLES[member.name]]
+        lines += ["(() => {", *renamed, *_member(member), "return chances;", "})(),"]
+    lines += ["];", f"const readScores = (found) => {read};"]
+    lines.append("const chances = (found) => mean(perModel(found).map((own, i) => members[i](readScores(own))));")
+    return lines
+
+
+def _member(calibration: Calibration) -> list[str]:
+    """The function `chances` of one calibration, and what it needs of its own."""
+    lines = []
     if isinstance(calibration, Sigmoid):
         body = "{ const r = within(expit(e)); return coupled([[0, r], [1 - r, 0]])[1]; }"
         lines.append(f"const secondOf = (e) => {body if calibration.coupled else 'expit(-e)'};")
-    couples = isinstance(calibration, PairwiseSigmoid) or getattr(calibration, "coupled", False)
-    names = ["normalised", *(["coupling"] if couples else [])]
-    raw = machine.preparation
-    if isinstance(calibration, Isotonic) and (raw is None or not raw_rows.uses_quantiles(raw)):
-        names.append("interpolation")
-    return lines + [piece(name) for name in (*names, calibration.name)]
+    if isinstance(calibration, Softmax):
+        lines.append(f"const SLOPE = {literal(calibration.slope)};")
+    return [*lines, piece(calibration.name)]
