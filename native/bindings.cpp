@@ -359,6 +359,7 @@ Index solve_margin(const Table& phi, const Table& sign, const Table& offset, con
 
 using FloatRow = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatTable = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using NewDoubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using NewFloats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Order = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -370,7 +371,7 @@ public:
           const std::optional<FloatRow>& map_unit, const std::optional<FloatTable>& pull_start,
           const std::optional<FloatRow>& pull_weights, float pull_scale) {
         const Index q = static_cast<Index>(ridge.size());
-        slim::StepShape shape{d, p, m, q, copies, slim::StepMap::none, power, gamma};
+        slim::StepShape shape{d, p, m, q, copies, slim::StepMap::none, power, gamma, 0};
         if (map == "diagonal") shape.map = slim::StepMap::diagonal;
         if (map == "projection") shape.map = slim::StepMap::projection;
         require(d >= 1 && p >= 1 && m >= 1 && q >= 1 && copies >= 1, "a step needs rows, vectors and outputs.");
@@ -431,12 +432,12 @@ public:
 
     double evaluate(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
                     const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
-                    const FloatTable& cost, const NewTable& gradient, int threads) {
+                    const FloatTable& cost, const NewTable& gradient, float smooth, int threads) {
         const slim::StepRows rows = given(x, columns, starts, centre, sign, offset, cost);
         require(static_cast<Index>(gradient.size()) == size(6), "gradient must be (m + 1, q).");
         const nb::gil_scoped_release release;
         for (Index i = 0; rows.columns && i < rows.n; ++i) check_row(rows, i, static_cast<Index>(x.size()));
-        return steps_->evaluate(rows, gradient.data(), threads);
+        return steps_->evaluate(rows, gradient.data(), smooth, threads);
     }
 
     void curvature(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
@@ -448,6 +449,19 @@ public:
         const nb::gil_scoped_release release;
         for (Index i = 0; rows.columns && i < rows.n; ++i) check_row(rows, i, static_cast<Index>(x.size()));
         steps_->curvature(rows, damping, out.data(), threads);
+    }
+
+    double gradients(const Data& x, const std::optional<Columns>& columns, const std::optional<Indices>& starts,
+                     const std::optional<Doubles>& centre, const FloatTable& sign, const FloatTable& offset,
+                     const FloatTable& cost, const NewDoubles& by_coef, const NewDoubles& by_z, const NewDoubles& by_a,
+                     float smooth, int threads) {
+        const slim::StepRows rows = given(x, columns, starts, centre, sign, offset, cost);
+        require(static_cast<Index>(by_coef.size()) == size(6) && static_cast<Index>(by_z.size()) == size(0) &&
+                    static_cast<Index>(by_a.size()) == size(3),
+                "gradients must be (m + 1, q), (m, p) and like the map.");
+        const nb::gil_scoped_release release;
+        for (Index i = 0; rows.columns && i < rows.n; ++i) check_row(rows, i, static_cast<Index>(x.size()));
+        return steps_->gradients(rows, by_coef.data(), by_z.data(), by_a.data(), smooth, threads);
     }
 
 private:
@@ -541,9 +555,11 @@ NB_MODULE(_native, m) {
         .def("write_inverse", &Steps::write_inverse)
         .def("is_finite", &Steps::is_finite)
         .def("evaluate", &Steps::evaluate, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
-             "offset"_a, "cost"_a, "gradient"_a, "threads"_a)
+             "offset"_a, "cost"_a, "gradient"_a, "smooth"_a, "threads"_a)
         .def("curvature", &Steps::curvature, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
              "offset"_a, "cost"_a, "damping"_a, "out"_a, "threads"_a)
+        .def("gradients", &Steps::gradients, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a,
+             "offset"_a, "cost"_a, "by_coef"_a, "by_z"_a, "by_a"_a, "smooth"_a, "threads"_a)
         .def("run", &Steps::run, "x"_a, "columns"_a.none(), "starts"_a.none(), "centre"_a.none(), "sign"_a, "offset"_a,
              "cost"_a, "order"_a, "batch"_a, "own"_a, "done"_a, "calm"_a, "warm"_a, "threads"_a);
     m.def("make_hull", &make_hull, "rows"_a, "signs"_a, "alpha"_a);

@@ -248,34 +248,52 @@ double Steps::run(const StepRows& rows, const Index* order, Index batch, Index c
     return value;
 }
 
-double Steps::evaluate(const StepRows& rows, double* gradient, int threads) {
+double Steps::evaluate(const StepRows& rows, double* gradient, float smooth, int threads) {
+    return gradients(rows, gradient, nullptr, nullptr, smooth, threads);
+}
+
+double Steps::gradients(const StepRows& rows, double* by_coef, double* by_z, double* by_a, float smooth, int threads) {
     const StepShape& shape = step_.shape;
-    const Index n = shape.m + 1, q = shape.q, W = kernels_.lanes, size = step_.vectors * q * W;
+    const bool projected = shape.map == StepMap::projection;
+    const Index map_size = shape.map == StepMap::none ? 0 : projected ? shape.d * shape.p : shape.d;
+    const Index panels = by_z ? (step_.vectors + kernels_.panel - 1) / kernels_.panel : 0;
+    const Index tiles = by_z && projected ? (shape.d + kernels_.tile - 1) / kernels_.tile : 0;
+    Buffer<float> z_sums(by_z ? shape.p * step_.vectors * kernels_.lanes + 16 : 0, true, true);
+    Buffer<float> a_sums(tiles > 0 ? shape.d * step_.p_vectors * kernels_.lanes + 16 : 0, true, true);
     std::vector<Index> order(static_cast<std::size_t>(rows.n));
     for (Index i = 0; i < rows.n; ++i) order[static_cast<std::size_t>(i)] = i;
-    std::fill_n(gradient, n * q, 0.0);
+    std::fill_n(by_coef, (shape.m + 1) * shape.q, 0.0);
+    if (by_z) std::fill_n(by_z, shape.m * shape.p, 0.0);
+    if (by_z) std::fill_n(by_a, map_size, 0.0);
     double value = 0;
     step_.given = &rows;
+    step_.shape.smooth = smooth;
+    step_.by_z = by_z ? z_sums.get() : nullptr;
+    step_.by_a = tiles > 0 ? a_sums.get() : nullptr;
     Team::run(threads, [&](Team& team) {
-        const Team::Task task = [&](int who, Index i) {
+        const Team::Task first = [&](int who, Index i) {
             const Index begin = i * kStepRows, end = std::min(begin + kStepRows, step_.rows);
             kernels_.rows(step_, begin, end, i, kernels_.place(step_, rooms_.get() + who * room_));
         };
-        for (Index first = 0; first < rows.n; first += kEvaluated) {
-            make_room(std::min(kEvaluated, rows.n - first), 0, threads);
-            step_.moves = step_.bends = false;
-            step_.order = order.data() + first;
-            team.each(blocks_, task);
-            const double many = static_cast<double>(step_.rows);
-            for (Index block = 0; block < blocks_; ++block) {
-                const float* sums = step_.by_coef + block * size;
-                value += many * step_.loss[block];
-                for (Index u = 0; u < n; ++u)
-                    for (Index c = 0; c < q; ++c)
-                        gradient[u * q + c] += many * static_cast<double>(sums[(u / W * q + c) * W + u % W]);
-            }
+        const Team::Task second = [&](int, Index i) {
+            if (i < panels) kernels_.vectors(step_, i);
+            else kernels_.map(step_, i - panels);
+        };
+        for (Index done = 0; done < rows.n; done += kEvaluated) {
+            make_room(std::min(kEvaluated, rows.n - done), 0, threads);
+            step_.moves = by_z != nullptr;
+            step_.bends = false;
+            step_.order = order.data() + done;
+            team.each(blocks_, first);
+            value += add_rows(by_coef);
+            if (!by_z) continue;
+            team.each(panels + tiles, second);
+            add_vectors(by_z);
+            add_map(by_a);
         }
     });
+    step_.by_z = step_.by_a = nullptr;
+    step_.shape.smooth = 0;
     return value;
 }
 
@@ -311,6 +329,48 @@ void Steps::curvature(const StepRows& rows, double damping, float* out, int thre
             for (Index u = i; u < std::min(i + kBlock, n); ++u)
                 for (Index v = std::max(u, j); v < std::min(j + kBlock, n); ++v)
                     out[u * n + v] = out[v * n + u] = part * step_.bend[u * slots + v];
+}
+
+// The losses of a batch, whose gradient by the coefficients is added.
+double Steps::add_rows(double* by_coef) const {
+    const Index n = step_.shape.m + 1, q = step_.shape.q, W = kernels_.lanes, size = step_.vectors * q * W;
+    const double many = static_cast<double>(step_.rows);
+    double value = 0;
+    for (Index block = 0; block < blocks_; ++block) {
+        const float* sums = step_.by_coef + block * size;
+        value += many * step_.loss[block];
+        for (Index u = 0; u < n; ++u)
+            for (Index c = 0; c < q; ++c)
+                by_coef[u * q + c] += many * static_cast<double>(sums[(u / W * q + c) * W + u % W]);
+    }
+    return value;
+}
+
+// Adds the gradient of a batch by the vectors.
+void Steps::add_vectors(double* by_z) const {
+    const Index m = step_.shape.m, p = step_.shape.p;
+    const Panels panels{p, step_.vectors, kernels_.lanes, kernels_.panel};
+    const double many = static_cast<double>(step_.rows);
+    for (Index u = 0; u < m; ++u) {
+        const Index first = panels.at(0, u), stride = panels.width(u);
+        for (Index k = 0; k < p; ++k) by_z[u * p + k] += many * static_cast<double>(step_.by_z[first + k * stride]);
+    }
+}
+
+// Adds the gradient of a batch by the map.
+void Steps::add_map(double* by_a) const {
+    const StepShape& shape = step_.shape;
+    const double many = static_cast<double>(step_.rows);
+    if (shape.map == StepMap::diagonal) {
+        for (Index block = 0; block < blocks_; ++block)
+            for (Index j = 0; j < shape.d; ++j)
+                by_a[j] += many * static_cast<double>(step_.by_scale[block * shape.d + j]);
+    } else if (shape.map == StepMap::projection) {
+        const Panels panels{shape.d, step_.p_vectors, kernels_.lanes, kernels_.panel};
+        for (Index j = 0; j < shape.d; ++j)
+            for (Index k = 0; k < shape.p; ++k)
+                by_a[k * shape.d + j] += many * static_cast<double>(step_.by_a[panels.at(j, k)]);
+    }
 }
 
 // Between the phases: the objective, the mean gradient by the coefficients, and the pull on the map.

@@ -27,7 +27,11 @@ public:
                const double* calm, const double* warm, int threads);
 
     // The sum of the losses of all rows, and its gradient (m + 1, q) by the coefficients, without penalty and tilt.
-    double evaluate(const StepRows& rows, double* gradient, int threads);
+    // With `smooth` > 0, the corner of the hinge is rounded over twice that width.
+    double evaluate(const StepRows& rows, double* gradient, float smooth, int threads);
+
+    // The same, and the gradients by the vectors (m, p) and the map (p, d) or (d,).
+    double gradients(const StepRows& rows, double* by_coef, double* by_z, double* by_a, float smooth, int threads);
 
     // The curvature (m + 1, m + 1) of the losses: 2/n Σ_i a_i F_iF_iᵀ over the rows, where a_i is the mean cost of the
     // outputs at which a row has a loss, and at least `damping`.
@@ -40,6 +44,9 @@ public:
 private:
     void make_room(Index batch, Index own, int threads);
     double finish_rows();
+    double add_rows(double* by_coef) const;
+    void add_vectors(double* by_z) const;
+    void add_map(double* by_a) const;
     double pull();
     void move_scales();
     float* numbers(Index n);

@@ -33,6 +33,7 @@ struct StepShape {
     StepMap map;
     int power;     // of ξ: 1 or 2
     double gamma;  // of the kernel exp(−γ‖p − z‖²)
+    float smooth;  // half the width over which the corner of a loss of power 1 is rounded, or 0
 };
 
 // Rows to learn from: X [n][d], dense in one of two precisions or as a CSR matrix, from which `centre` [d] is
@@ -91,6 +92,8 @@ struct Step {
     float* f_tiles;     // weighted kernel values: tiles over slots, [all] rows; only for the curvature
     float* bend;        // the upper half of the curvature: [m + 1][vectors W]
     double* loss;       // [blocks]: of rows, and of the penalty
+    float* by_z;        // ∂/∂Z: panels, [p] rows; not null if gradients are wanted instead of moves
+    float* by_a;        // ∂/∂A of a projection: panels over p, [d] rows
     float share, calm;  // of the full steps: of vectors and map, and of coefficients
     float mean_part, square_part;  // 1 / (1 − MOMENTUM^n) and 1 / (1 − SQUARES^n)
 };

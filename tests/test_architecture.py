@@ -28,6 +28,7 @@ LAYERS = [
     {"methods"},
     {"compression", "converters"},
     {"tradeoff"},
+    {"dask"},
     {"html_report"},
     {"cli", "__main__"},
 ]
@@ -42,9 +43,9 @@ BESIDE = {
 USERS = {
     "formats": {"compression", "converters", "tradeoff", "cli"},
     "plots": {"tradeoff", "html_report", "cli"},
-    "optim": {"methods", "compression", "tradeoff"},
+    "optim": {"methods", "compression", "tradeoff", "dask"},
 }
-MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "html_report", "cli"}
+MAY_IMPORT_SKLEARN = {"importers", "estimator", "methods", "compression", "tradeoff", "html_report", "dask", "cli"}
 SKLEARN_FORMATS = {"slimsvm.formats.scikit_learn", "slimsvm.formats.sklearn_transformers"}  # make its objects
 MAY_PRINT = {"cli", "_versions"}
 

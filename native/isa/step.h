@@ -287,6 +287,13 @@ private:
         for (Index copy = 0; copy < shape_.copies; ++copy) {
             const Index at = (copy * from.n + i) * shape_.q + c;
             const float xi = from.offset[at] - from.sign[at] * score;
+            if (shape_.smooth > 0) {
+                const float raw = 0.5f + xi / (2.0f * shape_.smooth), share = raw < 0 ? 0.0f : raw > 1 ? 1.0f : raw;
+                total += static_cast<double>(from.cost[at] * share) *
+                         static_cast<double>(xi + shape_.smooth * (1.0f - share));
+                by_f -= from.sign[at] * from.cost[at] * share;
+                continue;
+            }
             if (!(xi > 0)) continue;
             const float pull = shape_.power == 2 ? from.cost[at] * xi : from.cost[at];
             total += static_cast<double>(pull) * static_cast<double>(xi);
@@ -490,12 +497,16 @@ struct MoveVectors {
         Floats sums[R][V];
         clear(sums);
         multiply<false>(s.all, s.p_tiles + k * s.all, kTile, S, V * kLanes, sums);
-        const Floats unit = splat<float>(2.0f * s.scales.vectors_unit);
+        const Floats unit = splat<float>(s.by_z ? 2.0f : 2.0f * s.scales.vectors_unit);
         const Floats far = splat<float>(s.scales.vectors_unit * s.scales.vectors_rate * s.share * s.mean_part);
         for (int r = 0; r < R && k + r < p; ++r)
             for (int v = 0; v < V; ++v) {
                 const Index at = panel_start(panel, p) + ((k + r) * V + v) * kLanes;
                 const Floats gradient = unit * (load<float>(s.z + at) * total[v] - sums[r][v]);
+                if (s.by_z) {
+                    store<float>(s.by_z + at, gradient);
+                    continue;
+                }
                 const Floats moved = adam(s, s.z + at, s.z_mean + at, s.z_square + at, gradient, far);
                 if (s.z_rows) keep_row(k + r, (panel * kPanel + v) * kLanes, moved);
             }
@@ -563,6 +574,10 @@ struct MoveMap {
             for (int v = 0; v < V; ++v) {
                 const Index at = panel_start(panel, d) + (j * V + v) * kLanes;
                 Floats gradient = sums[r][v];
+                if (s.by_a) {
+                    store<float>(s.by_a + at, gradient);
+                    continue;
+                }
                 if (s.pull_start) {
                     const Floats away = load<float>(s.a + at) - splat<float>(s.pull_t) * load<float>(s.pull_start + at);
                     gradient = gradient + splat<float>(2.0f * s.scales.pull_scale * s.scales.pull_weights[j]) * away;

@@ -73,7 +73,7 @@ _HOMES = {
     "to_sklearn": "formats.scikit_learn",
     "write_report": "html_report",
 }
-_SUBMODULES = ("converters", "data", "estimator", "exceptions", "methods", "plots", "tradeoff")
+_SUBMODULES = ("converters", "dask", "data", "estimator", "exceptions", "methods", "plots", "tradeoff")
 # Names that were once here, with their present home.
 _MOVED = {
     "DecisionDisplay": "plots",

@@ -8,7 +8,10 @@ With `SLIMSVM_REQUIRE_CORE=1` in the environment a missing core is an error, so 
 from __future__ import annotations
 
 import os
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +63,7 @@ SMALL_WORK = 4e6  # multiplications below which one thread is faster than severa
 SPARSE_DENSITY = 1 / 16  # sparse points with fewer entries are evaluated through an inverted index
 LARGEST_EXPONENT = 1e4  # γ‖z‖² (or γ‖z‖₁) above which the inverted index loses digits
 CORES = os.cpu_count() or 1
+_here = threading.local()  # `alone`: whether this thread may not use others
 DENSE_VALUES = 2**26  # most coordinates of sparse points that are made dense for accuracy
 
 
@@ -197,9 +201,13 @@ def evaluate_steps(
     centre: NDArray[np.float64] | None,
     parts: tuple[NDArray[np.float32], ...],
     gradient: NDArray[np.float64],
+    smooth: float,
 ) -> float:
-    """The sum of the losses of all rows; its gradient by the coefficients is written into `gradient` (m + 1, q)."""
-    given = (*_step_rows(X, parts), gradient, threads(-1, SMALL_WORK))
+    """The sum of the losses of all rows; its gradient by the coefficients is written into `gradient` (m + 1, q).
+
+    If `smooth` is above zero, the corner of the hinge is rounded.
+    """
+    given = (*_step_rows(X, parts), gradient, smooth, threads(-1, SMALL_WORK))
     return float(steps.evaluate(*given[:3], centre, *given[3:]))
 
 
@@ -214,6 +222,19 @@ def curvature_of_steps(
     """Fill `out` (m + 1, m + 1) with the curvature of the losses of all rows by the coefficients (native/step.h)."""
     given = (*_step_rows(X, parts), damping, out, threads(-1, SMALL_WORK))
     steps.curvature(*given[:3], centre, *given[3:])
+
+
+def gradients_of_steps(
+    steps: Any,
+    X: Any,
+    centre: NDArray[np.float64] | None,
+    parts: tuple[NDArray[np.float32], ...],
+    gradients: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    smooth: float,
+) -> float:
+    """As `evaluate_steps`; the gradients by coefficients, vectors and map are written into `gradients`."""
+    given = (*_step_rows(X, parts), *gradients, smooth, threads(-1, SMALL_WORK))
+    return float(steps.gradients(*given[:3], centre, *given[3:]))
 
 
 def _step_rows(X: Any, parts: tuple[NDArray[np.float32], ...]) -> tuple[Any, ...]:
@@ -231,13 +252,24 @@ def threads(n_jobs: int | None, work: float) -> int:
     """
     if (n_jobs is not None and type(n_jobs) is not int and not _is_whole(n_jobs)) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
-    if work < SMALL_WORK:
+    if work < SMALL_WORK or getattr(_here, "alone", False):
         return 1
     if n_jobs is not None and n_jobs > 0:
         return min(int(n_jobs), CORES)
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A context in which calls of this thread into the core use no other threads, because others share the cores."""
+    before = getattr(_here, "alone", False)
+    _here.alone = True
+    try:
+        yield
+    finally:
+        _here.alone = before
 
 
 def _is_whole(value: Any) -> bool:

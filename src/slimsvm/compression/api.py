@@ -11,7 +11,7 @@ from slimsvm.compression.promise import Promise
 from slimsvm.compression.renamed import renamed
 from slimsvm.compression.request import Calibrate, Fuse, Request, method_settings
 from slimsvm.compression.run import Run
-from slimsvm.data import make_rows
+from slimsvm.data import is_dask, make_rows
 from slimsvm.methods.large_margin.rows import in_blocks
 from slimsvm.methods.settings import MethodSettings, SparseMargin
 
@@ -180,6 +180,8 @@ def compress(
     if in_blocks(X):
         X, y, sample_weight = make_rows(X, y, sample_weight), None, None
         settings = settings or SparseMargin()
+    if isinstance(validation, (tuple, list)):
+        validation = tuple(part.compute() if is_dask(part) else part for part in validation)
     request = Request(
         model,
         X,

@@ -5,6 +5,7 @@ on all of them (`methods/large_margin/streaming.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from slimsvm._warn import warn_user
 from slimsvm.answers import Classes, Value
 from slimsvm.compression.preparation_step import PreparationStep
 from slimsvm.data import Block, Rows
+from slimsvm.data.block_map import BlockMap
 from slimsvm.exceptions import DataError
 from slimsvm.importers.base import Imported
 from slimsvm.importers.terms import Terms
@@ -25,17 +27,21 @@ from slimsvm.kernels.geometry import dense
 from slimsvm.machine import KernelMachine
 from slimsvm.methods.common.deadline import Deadline
 from slimsvm.methods.common.progress import Progress
-from slimsvm.methods.common.training import class_weights, margin_of_classes
+from slimsvm.methods.common.training import class_weights, margin_of_classes, margin_of_inliers, margin_of_values
 from slimsvm.methods.large_margin.checkpoint import Checkpoint
+from slimsvm.methods.large_margin.full_batch import BlockProblem
+from slimsvm.methods.large_margin.full_batch_search import Limits, descend_blocks, prepared_blocks
 from slimsvm.methods.large_margin.metric import Placement
-from slimsvm.methods.large_margin.minibatch import STEPS, BatchSchedule
+from slimsvm.methods.large_margin.minibatch import STEPS, Batches, BatchSchedule
 from slimsvm.methods.large_margin.objective import MarginFit
 from slimsvm.methods.large_margin.rows import RowData
 from slimsvm.methods.large_margin.streaming import RowTask, Tools, search_rows
+from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import Loss, MarginProblem
 from slimsvm.sparse_parts import check_sparse
 
 BATCH = 256  # rows of a step
+ITERATIONS, TOLERANCE = 30, 1e-5  # of full batches, at most, and what ends them
 
 
 def transformed(imported: Imported, X: Any, y: Any = None) -> Any:
@@ -54,7 +60,7 @@ class ModelRows(Rows):
     """Rows as they come out of the steps before a machine; without targets, they have the machine's own answers."""
 
     def __init__(self, imported: Imported, rows: Rows) -> None:
-        self._imported, self._rows, self.name = imported, rows, rows.name
+        self._imported, self._rows, self.name, self.is_remote = imported, rows, rows.name, rows.is_remote
         first = next(iter(rows))
         self.labelled = first.y is not None
         self.n_features = imported.machine.n_features
@@ -64,18 +70,27 @@ class ModelRows(Rows):
         return self
 
     def _blocks(self) -> Iterator[Block]:
-        return map(self._answered, iter(self._rows))
+        return (self._answered(0, block) for block in self._rows)
+
+    def block_map(self) -> BlockMap:
+        answered = partial(_answered, self._imported, self.labelled, self.name)
+        return self._rows.block_map().prepared("answer", answered, n_bytes=np.inf)
 
     def shuffled(self, rng: np.random.Generator) -> Iterator[Block]:
         """As the rows behind them are shuffled."""
-        return map(self._answered, self._rows.shuffled(rng))
+        return (self._answered(0, block) for block in self._rows.shuffled(rng))
 
-    def _answered(self, block: Block) -> Block:
-        X, machine = transformed(self._imported, block.X), self._imported.machine
-        if X.shape[1] != machine.n_features:
-            raise DataError(f"{self.name} must have {machine.n_features} features, as the model has. Got {X.shape[1]}.")
-        y = block.y if self.labelled else machine.predict(X)
-        return Block(X, y, block.first_row, block.weights)
+    def _answered(self, number: int, block: Block) -> Block:
+        return _answered(self._imported, self.labelled, self.name, number, block)
+
+
+def _answered(imported: Imported, labelled: bool, name: str, number: int, block: Block) -> Block:
+    """A block as it comes out of the steps before a machine, with the machine's answers if it has no labels."""
+    X, machine = transformed(imported, block.X), imported.machine
+    if X.shape[1] != machine.n_features:
+        raise DataError(f"{name} must have {machine.n_features} features, as the model has. Got {X.shape[1]}.")
+    y = block.y if labelled else machine.predict(X)
+    return Block(X, y, block.first_row, block.weights)
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,9 @@ class RowProblem:
         self.deadline, self._max_time, self._whose = Deadline(max_time), max_time, whose
         task = machine.answer.name if not isinstance(machine.answer, Classes) else "classes"
         self.machine, self.labelled = machine, rows.labelled
-        self.data = RowData(rows, task, seed, whose, machine.kernel, before=machine.input_map)
+        given: Any = {"before": machine.input_map, "in_blocks": rows.is_remote}
+        with calm_blas(0.0) if rows.is_remote else nullcontext():
+            self.data = RowData(rows, task, seed, whose, machine.kernel, **given)
 
     def sample(self) -> tuple[Any, NDArray[Any], FloatArray, bool]:
         """Rows of a sample in the machine's input space, their targets and weights, and whether they have labels."""
@@ -119,11 +136,14 @@ class RowProblem:
         data.unit = self._unit(terms.terms)
         margin = data.for_all_rows(margin_of(self._targets(), data.costs))
         centre = 0.0 if data.centre is None else data.centre
+        first = Placement(np.asarray(dense(start), dtype=np.float64) - centre)
+        if data.blocks is not None:
+            place, fit = self._trained_in_blocks(margin, margin_of, first, terms.loss, rng, progress, history)
+            return place.Z + centre, fit
         task = RowTask(data, data.points, margin, margin_of, terms.loss)
         per_pass = max(1, data.n_rows // min(BATCH, data.n_rows))
         schedule = BatchSchedule(-(-STEPS // per_pass), BATCH)
         tools = Tools(progress, self.deadline, Checkpoint(None), lambda place: None)
-        first = Placement(np.asarray(dense(start), dtype=np.float64) - centre)
         before = self.deadline.stopped
         place, fit = search_rows(task, first, schedule, rng, len(first.Z), tools, history)
         if self.deadline.stopped and not before:
@@ -133,6 +153,26 @@ class RowProblem:
                 ConvergenceWarning,
             )
         return place.Z + centre, fit
+
+    def _trained_in_blocks(
+        self,
+        margin: MarginProblem,
+        margin_of: Any,
+        start: Placement,
+        loss: Loss,
+        rng: np.random.Generator,
+        progress: Progress,
+        history: list[dict[str, Any]],
+    ) -> tuple[Placement, MarginFit]:
+        """The same in full batches, where the blocks are."""
+        data = self.data
+        with calm_blas(0.0):
+            sample = Batches(data.points, margin, None, data.farthest)
+            blocks = prepared_blocks(data, sample, margin_of)
+            sums = BlockProblem(blocks, data.n_rows, sample, start, loss, rng)
+            found = descend_blocks(sums, start, Limits(ITERATIONS, TOLERANCE, Deadline()), progress, history)
+            blocks.release()
+        return found.found.place, found.fit
 
     def _targets(self) -> FloatArray:
         survey = self.data.survey
@@ -150,5 +190,5 @@ class RowProblem:
         if classes is not None:
             return partial(margin_of_classes, n_classes=len(classes))
         if isinstance(self.machine.answer, Value):
-            return lambda y, costs: MarginProblem.of_values(y[:, None], terms.epsilon, costs[:, None])
-        return lambda _, weights: MarginProblem.of_one_class(float(terms.terms.nu or 0.5), weights[:, None])
+            return partial(margin_of_values, epsilon=terms.epsilon)
+        return partial(margin_of_inliers, nu=float(terms.terms.nu or 0.5))

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from slimsvm.data.arrays import ArrayRows
@@ -27,12 +28,16 @@ def make_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Rows:
     Parameters
     ----------
     X : (N, d) array, memory map, DataFrame or sparse matrix; or an iterable of blocks (X, y) or (X, y, sample_weight)
-        An iterable must begin anew whenever `iter` is called on it, so a generator is refused.
+        An iterable must begin anew whenever `iter` is called on it, so a generator is refused. A Dask array or
+        dataframe stays on the cluster of the current client (`slimsvm.dask`).
     y, sample_weight : (N,) arrays, default=None
         Targets and weights of the rows of an array.
     """
     if isinstance(X, Rows):
         rows = X
+    elif is_dask(X):  # by name: this layer knows no cluster
+        made: Rows = import_module("slimsvm.dask.rows").dask_rows(X, y, sample_weight)
+        return made
     elif hasattr(X, "shape") or hasattr(X, "__array__") or not isinstance(X, Iterable):
         return ArrayRows(X, y, sample_weight)
     else:
@@ -41,3 +46,8 @@ def make_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Rows:
         name = "y" if y is not None else "sample_weight"
         raise DataError(f"{name} goes with X as one array. Rows in blocks have their own targets and weights.")
     return rows
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array or dataframe."""
+    return hasattr(X, "__dask_graph__")

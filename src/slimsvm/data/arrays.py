@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm._record import is_sparse
-from slimsvm.data.files.base import BLOCK_VALUES, PIECE_VALUES, Block, slices
+from slimsvm.data.files.base import BLOCK_ROWS, BLOCK_VALUES, PIECE_VALUES, Block, slices
 from slimsvm.data.rows import Rows
 from slimsvm.exceptions import DataError
 from slimsvm.sparse_parts import check_sparse
@@ -54,13 +55,25 @@ class ArrayRows(Rows):
         """Small slices in random order."""
         return self._sliced(PIECE_VALUES, rng)
 
+    def _summed(self) -> Iterator[Block]:
+        return (self.whole(slice(a, a + BLOCK_ROWS)) for a in range(0, self._X.shape[0], BLOCK_ROWS))
+
+    def whole(self, rows: slice) -> Block:
+        """Some of the rows, one after the other in memory, so that sums do not depend on where they come from."""
+        block = self.block(rows)
+        return block if is_sparse(block.X) else replace(block, X=np.ascontiguousarray(block.X))
+
     def _sliced(self, n_values: int, rng: np.random.Generator | None = None) -> Iterator[Block]:
         n, d = self._X.shape
         for rows in slices(n, self._X.nnz / n if is_sparse(self._X) else d, n_values, rng):
-            y, weights = (None if part is None else np.asarray(part[rows]) for part in (self._y, self._weights))
-            X = self._X[rows]
-            X = X if X.dtype == np.float32 else X.astype(np.float64)
-            yield Block(X if is_sparse(X) else np.asarray(X), y, rows.start + 1, weights)
+            yield self.block(rows)
+
+    def block(self, rows: slice) -> Block:
+        """Some of the rows, in single precision if they are stored so, else in double precision."""
+        y, weights = (None if part is None else np.asarray(part[rows]) for part in (self._y, self._weights))
+        X = self._X[rows]
+        X = X if X.dtype == np.float32 else X.astype(np.float64)
+        return Block(X if is_sparse(X) else np.asarray(X), y, rows.start + 1, weights)
 
 
 def is_large_map(X: Any) -> bool:

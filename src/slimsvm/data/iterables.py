@@ -55,6 +55,13 @@ class IterableRows(Rows):
                 yield Block(block.X, block.y, row, block.weights)
                 row += block.X.shape[0]
 
+    def _summed(self) -> Iterator[Block]:
+        """The blocks as they are given."""
+        for number, given in enumerate(self._given):
+            rows = self._as_rows(given, number)
+            assert rows.n_rows is not None
+            yield rows.whole(slice(0, rows.n_rows))
+
     def _as_rows(self, given: Any, number: int) -> ArrayRows:
         parts = given if isinstance(given, tuple) else (given,)
         if not 1 <= len(parts) <= 3:

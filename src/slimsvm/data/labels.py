@@ -33,6 +33,10 @@ class Labels:
             raise DataError(f"The classes of {self.whose} must be whole numbers or text. Got {odd!r:.60}.")
         return np.array([self._code(value, add) for value in values.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
+    def codes_of(self, found: list[Any]) -> list[int]:
+        """The codes of the distinct labels of other rows."""
+        return [self._code(value, True) for value in found]
+
     def _code(self, value: Any, add: bool) -> int:
         if value not in self._place:
             if not add:

@@ -42,8 +42,7 @@ class Sample:
             self._shrink()
 
     def _most(self, X: Any) -> int:
-        per_row = X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
-        return min(ROWS, max(FEWEST, int(VALUES / max(1.0, per_row))))
+        return sample_size(X.nnz / max(1, X.shape[0]) if is_sparse(X) else X.shape[1])
 
     def _shrink(self) -> None:
         """Join the parts, and keep no more rows than a sample has."""
@@ -59,6 +58,11 @@ class Sample:
         """The sample so far: X (n, d) and the numbers beside it, (n, k)."""
         self._shrink()
         return self._X[0], self._beside[0]
+
+
+def sample_size(values_per_row: float) -> int:
+    """The rows of a sample, at most."""
+    return min(ROWS, max(FEWEST, int(VALUES / max(1.0, values_per_row))))
 
 
 def stacked(parts: list[Any]) -> Any:

@@ -34,17 +34,25 @@ class Moments:
 
     def add(self, X: Any) -> None:
         """Add rows X (n, d); CSR rows may be wider than those before."""
-        n, mean, squares, low, high = _moments(X)
-        self.farthest = max(self.farthest, float(row_norms(X).max(initial=0.0)))
+        more = Moments()
+        more.n, more.mean, more.squares, more.low, more.high = _moments(X)
+        more.farthest = float(row_norms(X).max(initial=0.0))
+        self.merge(more)
+
+    def merge(self, more: Moments) -> None:
+        """Add the moments of other rows."""
         if not self.n:
-            self.n, self.mean, self.squares, self.low, self.high = n, mean, squares, low, high
+            vars(self).update(vars(more))
             return
-        self._widen(len(mean))
-        total = self.n + n
-        apart = mean - self.mean
-        self.mean = self.mean + apart * (n / total)
-        self.squares = self.squares + squares + apart**2 * (self.n * (n / total))
-        self.low, self.high, self.n = np.minimum(self.low, low), np.maximum(self.high, high), total
+        width = max(len(self.mean), len(more.mean))
+        self._widen(width)
+        more._widen(width)
+        total = self.n + more.n
+        apart = more.mean - self.mean
+        self.mean = self.mean + apart * (more.n / total)
+        self.squares = self.squares + more.squares + apart**2 * (self.n * (more.n / total))
+        self.low, self.high = np.minimum(self.low, more.low), np.maximum(self.high, more.high)
+        self.farthest, self.n = max(self.farthest, more.farthest), total
 
     def _widen(self, width: int) -> None:
         """Further features, which were zero so far."""
@@ -108,6 +116,10 @@ class Survey:
         """d."""
         return len(self.moments.mean)
 
+    def without_sample(self) -> Survey:
+        """The same without the sample, which is most of what a survey holds."""
+        return replace(self, X=None, y=np.zeros(0), w=np.zeros(0))
+
     def targets(self, block: Block) -> FloatArray:
         """The places of a block's classes, or its values, (n,)."""
         if self.task == "inlier" or block.y is None:
@@ -139,37 +151,71 @@ def checked_weights(block: Block, name: str) -> FloatArray:
 
 def take_survey(rows: Rows, task: str, rng: np.random.Generator, whose: str) -> Survey:
     """What one pass over the rows finds; `task` is "classes", "value" or "inlier", `whose` the estimator."""
-    found = _Pass(rows, task, rng)
+    found, sample = Tally(rows.name, task), Sample(rng)
     for block in rows:
-        found.add(block)
-    return found.survey(whose)
+        added = found.add(block)
+        if added is not None:
+            sample.add(added[0], added[1])
+    return found.survey(whose, *sample.rows() if found.moments.n else (None, np.zeros((0, 2))))
 
 
-class _Pass:
-    """The sums of a first pass."""
+class Tally:
+    """The sums of a first pass, over some blocks or all; those of other blocks can be merged into it."""
 
-    def __init__(self, rows: Rows, task: str, rng: np.random.Generator) -> None:
-        self.name, self.task = rows.name, task
-        self.moments, self.sample = Moments(), Sample(rng)
-        self.labels = Labels(rows.name) if task == "classes" else None
+    def __init__(self, name: str, task: str) -> None:
+        self.name, self.task = name, task
+        self.moments = Moments()
+        self.labels = Labels(name) if task == "classes" else None
         self.n_stored, self.sparse = 0, False
         self.counts, self.weights = np.zeros(0), np.zeros(0)
         self.level = 0.0
         self.firsts: list[tuple[Any, FloatArray]] = []  # a row of each class, for a sample that lacks it
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> tuple[Any, FloatArray] | None:
+        """Add a block; its rows with weights above zero, and their codes or values and weights, (n, 2)."""
         weights = checked_weights(block, self.name)
         if not weights.all():
             block, weights = block.take(weights > 0), weights[weights > 0]
         if not len(weights):
-            return
+            return None
         if float(np.abs(block.X.data if is_sparse(block.X) else block.X).max(initial=0.0)) > LARGEST:
             raise DataError(f"The numbers of {self.name} must be within ±{LARGEST:g}. Scale them.")
         self.moments.add(block.X)
         self.sparse = self.sparse or is_sparse(block.X)
         self.n_stored += block.X.nnz if is_sparse(block.X) else block.X.size
-        y = self._targets(block, weights)
-        self.sample.add(block.X, np.column_stack([y, weights]))
+        return block.X, np.column_stack([self._targets(block, weights), weights])
+
+    def merge(self, more: Tally) -> None:
+        """Add what was found in other blocks."""
+        mine, other = len(self.moments.mean), len(more.moments.mean)
+        if self.moments.n and mine != other and not (self.sparse and more.sparse):
+            raise DataError(f"{more.name} must have {mine} features, as the blocks before it. Got {other}.")
+        before = float(self.weights.sum())
+        self.moments.merge(more.moments)
+        self.sparse, self.n_stored = self.sparse or more.sparse, self.n_stored + more.n_stored
+        if self.labels is None or more.labels is None:
+            self.counts, self.weights = np.array([float(self.moments.n)]), np.array([before + more.weights.sum()])
+            self.level += (more.level - self.level) * float(more.weights.sum()) / self.weights[0]
+            return
+        known = len(self.counts)
+        codes = self.labels.codes_of(more.labels.found)
+        self._make_room(len(self.labels.found))
+        self.counts[codes] += more.counts
+        self.weights[codes] += more.weights
+        for code, (row, (values,)) in zip(codes, more.firsts, strict=True):
+            if code >= known:
+                self.firsts.append((row, np.array([[float(code), values[1]]])))
+
+    def codes(self, block: Block) -> FloatArray:
+        """The codes of a block's labels, or its values, (n,)."""
+        if self.labels is not None and block.y is not None:
+            return self.labels.codes(block.y, add=False).astype(np.float64)
+        return np.zeros(block.X.shape[0]) if self.task == "inlier" else np.asarray(block.y, dtype=np.float64)
+
+    def _make_room(self, k: int) -> None:
+        """Counts and weights for k classes."""
+        more = np.zeros(k - len(self.counts))
+        self.counts, self.weights = np.concatenate([self.counts, more]), np.concatenate([self.weights, more])
 
     def _targets(self, block: Block, weights: FloatArray) -> FloatArray:
         """Codes or values of a block, whose counts and weights are added up."""
@@ -177,9 +223,7 @@ class _Pass:
             assert block.y is not None
             codes = self.labels.codes(block.y)
             known, k = len(self.counts), len(self.labels.found)
-            self.counts, self.weights = (
-                np.concatenate([part, np.zeros(k - known)]) for part in (self.counts, self.weights)
-            )
+            self._make_room(k)
             for code in range(known, k):
                 first = int(np.flatnonzero(codes == code)[0])
                 self.firsts.append((block.X[[first]], np.array([[float(code), weights[first]]])))
@@ -203,11 +247,10 @@ class _Pass:
             raise DataError(f"{self.name}: the targets of a regression must be finite and within ±{LARGEST:g}.")
         return y
 
-    def survey(self, whose: str) -> Survey:
-        """What was found."""
+    def survey(self, whose: str, X: Any, beside: FloatArray) -> Survey:
+        """What was found, with a sample X (n, d) of the rows, and their codes or values and weights (n, 2)."""
         if not self.moments.n:
             raise DataError(f"{self.name} has no rows with weights above zero.")
-        X, beside = self.sample.rows()
         classes = place = None
         counts, weights = self.counts, self.weights
         if self.labels is not None:

@@ -33,13 +33,13 @@ def preconditioned_lbfgs(
         move = -_apply(g, pairs, precondition)
         slope = float(np.sum(move * g))
         if -0.5 * slope <= tolerance * abs(value):
-            return Result(x, value, n_iter, Status.CONVERGED)
+            return Result(x, value, n_iter, Status.CONVERGED, -0.5 * slope)
         share, (new, new_g) = 1.0, objective(x + move)
         while not new < value and share > SHORTEST:
             share *= 0.3
             new, new_g = objective(x + share * move)
         if not new < value:
-            return Result(x, value, n_iter, Status.CONVERGED)  # as far as rounding errors allow
+            return Result(x, value, n_iter, Status.CONVERGED, -0.5 * slope)  # as far as rounding errors allow
         if np.sum((new_g - g) * move) > 0:
             pairs = [*pairs[1 - MEMORY :], (share * move, new_g - g)]
         x, value, g = x + share * move, new, new_g

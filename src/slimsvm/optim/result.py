@@ -23,9 +23,10 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """The best point found, its value, the number of iterations, and the status."""
+    """The best point found, its value, the number of iterations, the status, and about what is left to gain."""
 
     x: NDArray[np.float64]
     value: float
     n_iter: int
     status: Status
+    left: float = float("nan")

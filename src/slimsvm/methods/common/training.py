@@ -106,6 +106,16 @@ def margin_of_classes(y: FloatArray, costs: FloatArray, n_classes: int, part: An
     return MarginProblem(Y, np.ones_like(Y), np.broadcast_to(costs[:, None], Y.shape), np.zeros(Y.shape[1]))
 
 
+def margin_of_values(y: FloatArray, costs: FloatArray, epsilon: float) -> MarginProblem:
+    """The margin problem of values y (N,)."""
+    return MarginProblem.of_values(y[:, None], epsilon, costs[:, None])
+
+
+def margin_of_inliers(y: FloatArray, weights: FloatArray, nu: float) -> MarginProblem:
+    """The margin problem of one class; y is ignored."""
+    return MarginProblem.of_one_class(nu, weights[:, None])
+
+
 def class_weights(class_weight: Any, classes: NDArray[Any], counts: FloatArray) -> FloatArray:
     """The weight of each class, (k,), above zero; `counts` are the samples of each."""
     if class_weight is None:

@@ -25,7 +25,7 @@ from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import class_block
-from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.row_training import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
@@ -70,9 +70,11 @@ class SparseLargeMarginClassifier(MachineClassifier):
         Where vectors start: at training samples, at the centres of k-means, or at the reduced set of an SVC.
     n_init : int, default=1
         The number of runs from different starts, of which the one with the best objective is kept.
-    solver : {"auto", "lbfgs", "stochastic"}, default="auto"
+    solver : {"auto", "lbfgs", "stochastic", "full_batch"}, default="auto"
         How vectors are moved: by L-BFGS on the exact objective, or by mini-batches, for large data, after which the
         coefficients are solved for exactly. "auto" uses mini-batches if a step of L-BFGS would take about a second.
+        "full_batch" is L-BFGS by sums over blocks of rows, as `slimsvm.dask` does it on a cluster, with the same
+        result; the hinge is then smooth near its corner.
     max_iter : int, default=100
         The largest number of iterations of L-BFGS. Real data often use them all, without a warning: the last ones gain
         little, and the coefficients are exact for the final vectors. `n_iter_` is the number used.

@@ -66,13 +66,17 @@ class PassObjective:
         for more, by_more in self._losses():
             loss += more
             by_W += by_more
+        return self.with_penalty(W, loss, by_W)
+
+    def with_penalty(self, W: FloatArray, loss: float, by_W: FloatArray) -> tuple[float, FloatArray]:
+        """The objective and its gradient, from sums over all samples; the gradient is used as working memory."""
         by_W /= self.n
         weighted = self.K_z @ W[:-1] * self.ridge
         by_W[:-1] += weighted
         by_W[-1] += self.tilt
         return loss / self.n + 0.5 * float(np.sum(W[:-1] * weighted)) + float(self.tilt @ W[-1]), by_W
 
-    def _losses(self) -> Iterator[tuple[float, Any]]:
+    def _losses(self) -> Iterable[tuple[float, Any]]:
         if self.kept:
             return (self.descent.evaluate_features(F, batch) for batch, F in self.kept)
         return (self.descent.evaluate(batch) for batch in self.passes())
@@ -127,8 +131,12 @@ def fit_by_passes(descent: Descent, passes: Passes, n_samples: int, scale: float
 
     With `keep`, the kernel values of all samples are stored if they are not too many.
     """
-    objective = PassObjective(precise(descent), passes, n_samples, keep)
-    W, n_iter, status = _minimise(objective, descent.coefficients, ROUNDS)
+    return solve_by_passes(PassObjective(precise(descent), passes, n_samples, keep), descent.coefficients, scale)
+
+
+def solve_by_passes(objective: PassObjective, W: FloatArray, scale: float) -> MarginFit:
+    """The coefficients to which L-BFGS leads from W, with the squared hinge."""
+    W, n_iter, status = _minimise(objective, W, ROUNDS)
     value, by_W = objective(W)
     return _fit(W, scale * value, scale * objective.gap(by_W, value), n_iter, status)
 
@@ -165,7 +173,11 @@ def fit_hinge_by_passes(
     Those of the descent, of the sample and of the rounded corners are compared on all samples. The gap is a bound.
     """
     objective = PassObjective(precise(descent), passes, n_samples, keep)
-    tried = [descent.coefficients, np.vstack([sampled.beta, sampled.b])]
+    return solve_hinge_by_passes(objective, [descent.coefficients, np.vstack([sampled.beta, sampled.b])], scale)
+
+
+def solve_hinge_by_passes(objective: PassObjective, tried: list[FloatArray], scale: float) -> MarginFit:
+    """The best of the coefficients in `tried` and those to which rounded corners of the hinge lead from them."""
     values = [objective(W)[0] for W in tried]
     W, n_iter, status = tried[int(np.argmin(values))], 0, Status.MAX_ITER
     unit = max(objective.mean_loss(W), float(np.finfo(np.float32).tiny))

@@ -87,12 +87,12 @@ class CompiledDescent(Descent):
             self._core_steps.write_inverse(self.inverse)
 
     def evaluate(self, rows: Batch) -> tuple[float, FloatArray]:
-        if self.smooth > 0 or not self._can_read(rows):
+        if not self._can_read(rows):
             self.fetch()
             return super().evaluate(rows)
         self._begin(rows)
         by_W = np.zeros(self.W.shape)
-        return _core.evaluate_steps(self._core_steps, rows.X, rows.centre, _parts(rows), by_W), by_W
+        return _core.evaluate_steps(self._core_steps, rows.X, rows.centre, _parts(rows), by_W, self.smooth), by_W
 
     def _curvature(self, batch: Batch) -> Array:
         if not self._can_read(batch):
@@ -101,6 +101,16 @@ class CompiledDescent(Descent):
         H = np.empty((len(self.W), len(self.W)), dtype=np.float32)
         _core.curvature_of_steps(self._core_steps, batch.X, batch.centre, _parts(batch), DAMPING, H)
         return H
+
+    def sums(self, rows: Batch) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        if not self._can_read(rows):
+            self.fetch()
+            return super().sums(rows)
+        self._begin(rows)
+        by_A = np.zeros(0 if self.A is None else self.A.shape)
+        gradients = np.zeros(self.W.shape), np.zeros(self.Z.shape), by_A
+        where = self._core_steps, rows.X, rows.centre, _parts(rows)
+        return _core.gradients_of_steps(*where, gradients, self.smooth), *gradients
 
     def features(self, batch: Batch) -> Array:
         self.fetch()

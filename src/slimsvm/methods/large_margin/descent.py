@@ -63,7 +63,7 @@ class Scales:
 class Descent:
     """The state of a descent: Z (m, p), the map A or None, W (m + 1, q) with b in its last row, and the curvature.
 
-    If `smooth` is above zero, `evaluate` and `losses` take a hinge whose corner is rounded (`coefficients.py`).
+    If `smooth` is above zero, `evaluate`, `sums` and `losses` take a hinge whose corner is rounded (`coefficients.py`).
     """
 
     smooth = 0.0
@@ -172,6 +172,21 @@ class Descent:
             loss += more
             by_W += by_more
         return loss, by_W
+
+    def sums(self, rows: Batch) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        """The sum of the losses of all samples, and its gradients by W (m + 1, q), Z (m, p) and A; () without a map."""
+        loss, by_W, by_Z = 0.0, np.zeros(self.W.shape), np.zeros(self.Z.shape)
+        by_A = np.zeros(0 if self.A is None else self.A.shape)
+        for first in range(0, rows.n_rows, EVALUATED):
+            batch = rows.take(np.arange(first, min(first + EVALUATED, rows.n_rows)), self.dtype)
+            value, more_Z, more_A, more_W = self.gradients(batch)
+            loss += batch.n_rows * (value - float(self.tilt @ self.W[-1]))
+            more_W[-1] -= self.tilt
+            by_W += batch.n_rows * more_W
+            by_Z += batch.n_rows * more_Z
+            if more_A is not None:
+                by_A += batch.n_rows * more_A
+        return loss, by_W, by_Z, by_A
 
     def evaluate_features(self, F: Array, batch: Batch) -> tuple[float, Array]:
         """`evaluate` for samples whose F is known."""

@@ -80,6 +80,10 @@ class Batches:
         """N ū, by which the objective of a descent is less than that of the problem."""
         return float(self.scale.mean()) * self.n
 
+    def per_cost(self, n_rows: int) -> FloatArray:
+        """What makes u, which is relative to its mean, of the costs of all n_rows rows behind these samples, (q,)."""
+        return np.asarray(n_rows / self.n / self.scale)
+
     def rows(self) -> Batch:
         """All samples."""
         problem = self.problem

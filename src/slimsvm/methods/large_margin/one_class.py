@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import inlier_block
-from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.row_training import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import MarginProblem
@@ -122,8 +123,7 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
         Ctrl-C leaves the best machine so far in `machine_`.
         """
-        search.check_parameters(self)
-        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)  # with 1 there is no threshold to find
+        self._check_parameters()
         rows = rows_of(self, X, None, sample_weight)
         if rows is not None:
             return self._fit_rows(rows)
@@ -131,14 +131,15 @@ class SparseOneClassSVM(MachineOutlierDetector):
         search.train(self, points, [self._search_problem(points, weights)], "hinge", Inlier())
         return self
 
+    def _check_parameters(self) -> None:
+        search.check_parameters(self)
+        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)  # with 1 there is no threshold to find
+
     def _fit_rows(self, rows: Rows) -> SparseOneClassSVM:
         """Train on rows in blocks."""
         data = RowData.of(self, rows, "inlier")
         problem = self._search_problem(data.points, data.costs)
-
-        def margin_of(_: FloatArray, weights: FloatArray) -> MarginProblem:
-            return MarginProblem.of_one_class(float(self.nu), weights[:, None])
-
+        margin_of = partial(training.margin_of_inliers, nu=float(self.nu))
         problem = replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of)
         train_on_rows(self, data, [problem], "hinge", Inlier())
         return self
@@ -154,8 +155,7 @@ class SparseOneClassSVM(MachineOutlierDetector):
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparseOneClassSVM:
         """Learn from one more block of samples, X (n, d), as in `SparseLargeMarginClassifier.partial_fit`."""
-        search.check_parameters(self)
-        check_number(self.nu, "nu", type(self).__name__, above=0, below=1)
+        self._check_parameters()
         block = inlier_block(self, X, sample_weight)
         online.learn(self, block, 1, "hinge", Inlier(), tilt=float(self.nu), C=1.0)
         return self

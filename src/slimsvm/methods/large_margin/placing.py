@@ -47,16 +47,18 @@ def descend(
     on_best: OnPlace | None = None,
     deadline: Deadline | None = None,
     map_waits: int | None = None,
+    make: Callable[[Points, Placement], Any] | None = None,
 ) -> Found:
     """Where L-BFGS on W leads from `start`; it ends when a step gains less than `tol` of W, or by TimeUp.
 
-    Every better value goes into the history. `pull` is the penalty on the map, if there is one. A map stays at its
+    Every better value goes into the history. `pull` is the penalty on the map, if there is one. `make` makes another
+    objective than that of the points, from points and start, which has no map while the map stays. A map stays at its
     start for the first quarter of the iterations, or for `map_waits` of them: if it moves while the vectors are still
     far from good places, both end in worse ones (friedman1, 8 vectors: W is 3,507 instead of 6,666).
     """
 
     def run(points: Points, place: Placement, most: int, keep: OnPlace | None) -> Found:
-        objective = PlacementObjective(points, problem, loss, place, pull)
+        objective = PlacementObjective(points, problem, loss, place, pull) if make is None else make(points, place)
 
         def reported(x: FloatArray) -> tuple[float, FloatArray]:
             if deadline is not None:
@@ -64,7 +66,7 @@ def descend(
             value, gradient = objective(x)
             if not history or value < history[-1]["objective"]:
                 history.append({"step": len(history), "objective": value})
-            progress.tell("step %d, objective %.6g", len(history), value)
+            progress.tell("step %d, objective %.6g", len(history), value, share=min(1.0, len(history) / max_iter))
             return value, gradient
 
         def better(x: FloatArray) -> None:

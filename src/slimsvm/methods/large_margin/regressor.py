@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
-from slimsvm._record import FloatArray
 from slimsvm.answers import Value
 from slimsvm.data import Rows
 from slimsvm.estimator import MachineRegressor
@@ -25,7 +25,7 @@ from slimsvm.methods.common import training
 from slimsvm.methods.large_margin import online, search
 from slimsvm.methods.large_margin.metric_start import Metric, MetricInit
 from slimsvm.methods.large_margin.online_blocks import value_block
-from slimsvm.methods.large_margin.row_search import train_on_rows
+from slimsvm.methods.large_margin.row_training import train_on_rows
 from slimsvm.methods.large_margin.rows import RowData, rows_of
 from slimsvm.methods.large_margin.search import Init, SearchProblem, Solver
 from slimsvm.optim.margin_problem import Loss, MarginProblem
@@ -126,8 +126,7 @@ class SparseLargeMarginRegressor(MachineRegressor):
 
         Ctrl-C leaves the best machine so far in `machine_`.
         """
-        search.check_parameters(self)
-        check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
+        self._check_parameters()
         rows = rows_of(self, X, y, sample_weight)
         if rows is not None:
             return self._fit_rows(rows)
@@ -135,6 +134,10 @@ class SparseLargeMarginRegressor(MachineRegressor):
         problem = _search_problem(task, float(self.epsilon))
         search.train(self, task.points, [problem], LOSSES[self.loss], Value(), level=task.level)
         return self
+
+    def _check_parameters(self) -> None:
+        search.check_parameters(self)
+        check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
 
     def _fit_rows(self, rows: Rows) -> SparseLargeMarginRegressor:
         """Train on rows in blocks."""
@@ -146,18 +149,14 @@ class SparseLargeMarginRegressor(MachineRegressor):
         problem = _search_problem(
             training.RegressionTask(data.points, data.survey.y - level, level, data.costs), epsilon
         )
-
-        def margin_of(y: FloatArray, costs: FloatArray) -> MarginProblem:
-            return MarginProblem.of_values(y[:, None], epsilon, costs[:, None])
-
+        margin_of = partial(training.margin_of_values, epsilon=epsilon)
         problem = replace(problem, margin=data.for_all_rows(problem.margin), margin_of=margin_of)
         train_on_rows(self, data, [problem], LOSSES[self.loss], Value(), level=level)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLargeMarginRegressor:
         """Learn from one more block of samples, X (n, d) and y (n,), as `SparseLargeMarginClassifier.partial_fit`."""
-        search.check_parameters(self)
-        check_choice(self.loss, "loss", type(self).__name__, tuple(LOSSES))
+        self._check_parameters()
         check_number(self.C, "C", type(self).__name__, above=0)
         check_number(self.epsilon, "epsilon", type(self).__name__, least=0)
         block, level = value_block(self, X, y, float(self.epsilon), sample_weight)

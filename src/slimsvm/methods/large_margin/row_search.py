@@ -7,47 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimsvm.answers import Answer
 from slimsvm.methods.common.points import Points
 from slimsvm.methods.large_margin.checkpoint import Checkpoint, as_history, fingerprint
 from slimsvm.methods.large_margin.metric import Placement, Pull, most_useful
 from slimsvm.methods.large_margin.objective import MarginFit
 from slimsvm.methods.large_margin.placing import Found, OnPlace
 from slimsvm.methods.large_margin.rows import RowData
-from slimsvm.methods.large_margin.search import Search, SearchProblem, SearchResult, train
+from slimsvm.methods.large_margin.search import Search, SearchProblem, SearchResult
 from slimsvm.methods.large_margin.streaming import RowTask, Tools, search_rows
-from slimsvm.optim.margin_problem import Loss, MarginSolution
+from slimsvm.optim.margin_problem import MarginSolution
 from slimsvm.optim.result import Status
-
-
-def train_on_rows(
-    estimator: Any,
-    data: RowData,
-    problems: list[SearchProblem],
-    loss: Loss,
-    answer: Answer,
-    *,
-    outputs: NDArray[np.bool_] | None = None,
-    level: float = 0.0,
-) -> None:
-    """As `train`, on rows in blocks, whose sample the problems are about.
-
-    Rows that are all in the sample are trained on in memory, unless there is a checkpoint.
-    """
-    if data.is_whole and estimator.checkpoint is None:
-        train(estimator, data.points, problems, loss, answer, outputs=outputs, level=level)
-        return
-    whose = type(estimator).__name__
-    if estimator.solver == "lbfgs":
-        raise ValueError(f"solver='lbfgs' of {whose} needs data in memory. Use solver='auto' for rows in blocks.")
-
-    def make(*arguments: Any) -> RowSearch:
-        return RowSearch(data, *arguments)
-
-    train(
-        estimator, data.points, problems, loss, answer,
-        outputs=outputs, level=level, make=make, n_samples=data.n_rows,
-    )  # fmt: skip
 
 
 class RowSearch(Search):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,33 +17,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from slimsvm._record import FloatArray, is_sparse
-from slimsvm.data import Block, Rows, make_rows
+from slimsvm._record import FloatArray
+from slimsvm.data import Block, Rows, is_dask, make_rows
 from slimsvm.data.arrays import is_large_map
+from slimsvm.data.block_map import BlockMap
+from slimsvm.data.block_survey import survey_blocks
 from slimsvm.data.shuffle import Part, windows
-from slimsvm.data.survey import checked_weights, take_survey
+from slimsvm.data.survey import take_survey
 from slimsvm.exceptions import DataError
 from slimsvm.input_map import InputMap
 from slimsvm.kernels import Kernel, make_kernel, resolve_gamma
-from slimsvm.kernels.geometry import dense
 from slimsvm.methods.common.points import Points
-from slimsvm.methods.common.training import scale_rows, scaling_of, width_parameter
-from slimsvm.methods.large_margin.batch import NARROW, Batch
+from slimsvm.methods.common.training import scaling_of, width_parameter
+from slimsvm.methods.large_margin.batch import Batch
 from slimsvm.methods.large_margin.minibatch import Batches
+from slimsvm.methods.large_margin.row_recipe import RowRecipe
 from slimsvm.methods.large_margin.search import MarginOf
+from slimsvm.optim import calm_blas
 from slimsvm.optim.margin_problem import MarginProblem
 
 
 def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows | None:
-    """The data of `fit` as rows in blocks, or None if they are to be held in memory; a checkpoint needs blocks."""
-    return make_rows(X, y, sample_weight) if in_blocks(X) or estimator.checkpoint is not None else None
+    """The data of `fit` as rows in blocks, which checkpoints and full batches need, or None to hold them in memory."""
+    needed = estimator.checkpoint is not None or estimator.solver == "full_batch"
+    return make_rows(X, y, sample_weight) if in_blocks(X) or needed else None
 
 
 def in_blocks(X: Any) -> bool:
-    """Whether data are rows in blocks: `Rows`, an iterable or a list of blocks, or a memory map that is large."""
+    """Whether data are rows in blocks: `Rows`, an iterable or list of blocks, a large memory map, a Dask collection."""
     array_like = ("shape", "__array__", "__array_interface__", "__dataframe__", "__len__")
     iterable = hasattr(X, "__iter__") and not any(hasattr(X, name) for name in array_like)
-    return isinstance(X, Rows) or iterable or is_large_map(X) or _is_list_of_blocks(X)
+    return isinstance(X, Rows) or iterable or is_large_map(X) or is_dask(X) or _is_list_of_blocks(X)
 
 
 def _is_list_of_blocks(X: Any) -> bool:
@@ -58,7 +63,8 @@ class RowData:
     """Rows to train on: what the first pass found, and the sample as points.
 
     `before` is a map that rows go through first: a given one, or with `standardize` the scaling of what was found.
-    `kernel` is a kernel, or gives it from these data. `unit` is what a unit of slack of a row with weight 1 costs: one
+    `kernel` is a kernel, or gives it from these data. `in_blocks` says whether sums are taken over whole blocks, which
+    are then in `blocks`. `unit` is what a unit of slack of a row with weight 1 costs: one
     number, or one for each class.
     """
 
@@ -72,19 +78,26 @@ class RowData:
         *,
         before: InputMap | None = None,
         standardize: bool = False,
+        in_blocks: bool = False,
     ) -> None:
         began = time.monotonic()
         self.rows = rows if task == "inlier" else rows.with_targets()
         self.seed, self.unit = seed, np.ones(1)
-        self.survey = take_survey(self.rows, task, np.random.default_rng(seed), whose)
+        self.blocks: BlockMap | None = None
+        if in_blocks:
+            names = self.rows.feature_names
+            found = survey_blocks(self.rows.block_map(), task, seed, self.rows.name, names, whose)
+            self.survey, self.blocks = found
+        else:
+            self.survey = take_survey(self.rows, task, np.random.default_rng(seed), whose)
         survey, moments = self.survey, self.survey.moments
         self.n_rows, self.is_whole = survey.n_rows, survey.n_rows == len(survey.y)
         self.before = scaling_of(moments.mean, moments.variance, survey.is_sparse) if standardize else before
-        self.kernel = kernel if isinstance(kernel, Kernel) else kernel(self)
         self.centre: FloatArray | None = None
+        self.kernel = kernel if isinstance(kernel, Kernel) else kernel(self)
         if not survey.is_sparse and self.kernel.geometry == "squared_distance":
             self.centre = moments.mean if self.before is None else self.before.apply(moments.mean[None])[0]
-        self.points = Points(self.kernel, self._transformed(survey.X), centred=False)
+        self.points = Points(self.kernel, self.recipe.transformed(survey.X), centred=False)
         self.points.centre, self.points.before = self.centre, self.before
         self.seconds = time.monotonic() - began
 
@@ -98,35 +111,24 @@ class RowData:
                 f"resumed goes on as it began. Got {estimator.random_state!r}."
             )
         seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-        made = RowData(rows, task, seed, whose, partial(_kernel_of, estimator), standardize=bool(estimator.standardize))
+        full, kernel = estimator.solver == "full_batch", partial(_kernel_of, estimator)
+        with calm_blas(0.0) if full else nullcontext():
+            made = RowData(rows, task, seed, whose, kernel, standardize=bool(estimator.standardize), in_blocks=full)
         estimator.n_features_in_ = made.survey.n_features
         vars(estimator).pop("feature_names_in_", None)
         if made.rows.feature_names is not None:
             estimator.feature_names_in_ = np.array(made.rows.feature_names, dtype=object)
         return made
 
-    def scaled(self, X: Any) -> Any:
-        """Rows after the map that comes first."""
-        X = X.astype(np.float64, copy=False)
-        if self.before is None:
-            return X
-        shifts = self.before.shift.any() or self.before.offset.any()
-        if is_sparse(X) and self.before.is_diagonal and not shifts:
-            return scale_rows(X, self.before)
-        return self.before.apply(X)
-
-    def _transformed(self, X: Any) -> Any:
-        """Rows as the vectors see them: mapped, and about their centre."""
-        X = self.scaled(X)
-        return X if self.centre is None or not self.centre.any() else X - self.centre
+    @property
+    def recipe(self) -> RowRecipe:
+        """How a block becomes training data."""
+        return RowRecipe(self.rows.name, self.survey.without_sample(), self.before, self.centre, self.unit)
 
     @property
     def costs(self) -> FloatArray:
         """The costs of the sample's own rows, (n,)."""
-        return self._costs(self.survey.y, self.survey.w)
-
-    def _costs(self, y: FloatArray, w: FloatArray) -> FloatArray:
-        return np.asarray(w * (self.unit[y.astype(np.intp)] if len(self.unit) > 1 else self.unit[0]))
+        return self.recipe.costs(self.survey.y, self.survey.w)
 
     def for_all_rows(self, problem: MarginProblem) -> MarginProblem:
         """The problem of the sample, with costs that add up to those of all rows."""
@@ -155,16 +157,8 @@ class RowData:
         return min(bound, far**2)
 
     def part(self, block: Block, dtype: Any, used: NDArray[np.intp] | None) -> Part:
-        """A block as a trainer needs it: transformed, in `dtype`, with the features `used` alone, and with costs."""
-        w = checked_weights(block, self.rows.name)
-        if not w.all():
-            block, w = block.take(w > 0), w[w > 0]
-        X = self._transformed(self.survey.shaped(block.X, self.rows.name))
-        X = X if used is None else X[:, used]
-        X = dense(X) if is_sparse(X) and X.shape[1] <= NARROW else X
-        y = self.survey.targets(block)
-        values = y - self.survey.level if self.survey.classes is None else y
-        return Part(X.astype(dtype, copy=False), values, self._costs(y, w))
+        """A block as a trainer needs it; see `RowRecipe.part`."""
+        return self.recipe.part(block, dtype, used)
 
 
 def _kernel_of(estimator: Any, data: RowData) -> Kernel:
@@ -177,7 +171,7 @@ def _kernel_of(estimator: Any, data: RowData) -> Kernel:
         total = float(variance.mean() + mean.var())
         gamma = 1.0 / (len(mean) * total) if total > 0 else 1.0
     elif isinstance(gamma, str):
-        gamma = resolve_gamma(gamma, data.scaled(data.survey.X))
+        gamma = resolve_gamma(gamma, data.recipe.scaled(data.survey.X))
     return make_kernel(estimator.kernel, gamma=gamma, coef0=estimator.coef0, degree=estimator.degree)
 
 
@@ -188,7 +182,7 @@ class RowBatches:
         self, data: RowData, sample: Batches, margin_of: MarginOf, used: NDArray[np.intp] | None = None
     ) -> None:
         self.data, self.sample, self._margin_of, self._used = data, sample, margin_of, used
-        self.per_cost = data.n_rows / sample.n / sample.scale  # of u, which is relative to its mean
+        self.per_cost = sample.per_cost(data.n_rows)
 
     def windows(self, size: int, seed: list[int]) -> Iterator[tuple[Batch, NDArray[np.intp]]]:
         """One pass over all rows: rows, and a random order of as many of them as make whole batches of `size`.
@@ -210,6 +204,11 @@ class RowBatches:
         return self.data.part(block, self.sample.dtype, self._used)
 
     def _rows(self, part: Part) -> Batch:
-        problem, dtype = self._margin_of(part.y, part.costs), self.sample.dtype
-        parts = problem.sign, problem.offset, problem.bound * self.per_cost
-        return Batch(part.X, *(np.ascontiguousarray(each, dtype=dtype) for each in parts))
+        return as_batch(part, self._margin_of, self.per_cost, self.sample.dtype)
+
+
+def as_batch(part: Part, margin_of: MarginOf, per_cost: FloatArray, dtype: Any) -> Batch:
+    """Rows for a descent; `per_cost` makes u of costs."""
+    problem = margin_of(part.y, part.costs)
+    parts = problem.sign, problem.offset, problem.bound * per_cost
+    return Batch(part.X, *(np.ascontiguousarray(each, dtype=dtype) for each in parts))

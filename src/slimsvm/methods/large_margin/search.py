@@ -38,7 +38,7 @@ from slimsvm.parameters import auto_size, check_choice, check_count, check_numbe
 
 MarginOf = Callable[[FloatArray, FloatArray], MarginProblem]  # from targets (n,) and costs (n,)
 Init = Literal["random", "kmeans", "reduced_set"]
-Solver = Literal["auto", "lbfgs", "stochastic"]
+Solver = Literal["auto", "lbfgs", "stochastic", "full_batch"]
 CLUSTERED = 20_000  # samples, at most, that k-means and the SVM behind a reduced set are given
 PER_CENTRE = 10  # samples per centre of k-means; at least 2,000 samples in all
 EXPENSIVE = 5e8  # N m (q m + d) above which a step of L-BFGS takes about a second, so mini-batches are used
@@ -85,6 +85,8 @@ def check_parameters(estimator: Any) -> None:
     check_choice(estimator.standardize, "standardize", whose, (False, True))
     check_choice(estimator.init, "init", whose, get_args(Init))
     check_choice(estimator.solver, "solver", whose, get_args(Solver))
+    if estimator.solver == "full_batch" and estimator.checkpoint is not None:
+        raise ValueError(f"checkpoint of {whose} needs mini-batches. Use solver='auto', or checkpoint=None.")
     check_metric(estimator)
 
 
