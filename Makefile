@@ -76,6 +76,7 @@ safety: $(VENV)/installed-test
 	$(BIN)/python tools/fuzz.py --what every
 	$(BIN)/python -m pytest -m "" tests/test_storage_hostile.py tests/cli/test_hostile_data.py tests/test_hostile_models.py
 	$(BIN)/python tools/kills.py
+	$(BIN)/python tools/dask_kills.py
 	$(BIN)/python tools/parity.py
 	$(BIN)/python tools/parity.py --learned
 

@@ -64,7 +64,8 @@ class Moons:
         return BlockProblem(self.blocks, len(X), self.sample, self.place, loss, rng)
 
 
-def test_the_objective_and_its_gradient_are_the_exact_ones() -> None:
+def test_the_objective_and_its_gradient_are_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(full_batch, "TOLERANCE", 1e-10)
     moons = Moons()
     exact = MarginObjective(moons.points, moons.margin, "squared_hinge", 1e-10)
     expected, by_Z = exact(moons.place.Z)
