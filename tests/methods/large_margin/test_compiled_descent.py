@@ -54,7 +54,7 @@ class Case:
         return descent.run(rows, self.order[: steps * batch], batch, *(rate[:steps] for rate in self.rates))
 
 
-def assert_same(one: Descent, other: Descent, tolerance: float = 5e-6) -> None:
+def assert_same(one: Descent, other: Descent, tolerance: float = 1e-5) -> None:
     for a, b in (
         (one.place.Z, other.place.Z),
         (one.place.A, other.place.A),
