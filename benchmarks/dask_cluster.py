@@ -56,10 +56,11 @@ PARQUET_ROWS, PARQUET_WORKERS, PARQUET_MEMORY = 30_000_000, 2, 2**30
 
 @dataclass
 class Passes:
-    """Numbers and seconds of the passes of a training, by name."""
+    """Numbers and seconds of the passes of a training, by name, and the bytes that went through loopback meanwhile."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
+    sent: int = 0
 
     @contextlib.contextmanager
     def watched(self, kind: type[BlockMap]) -> Iterator[None]:
@@ -67,8 +68,9 @@ class Passes:
         original: Any = kind.reduce
 
         def reduce(blocks: Any, name: str, *given: Any) -> Any:
-            began = time.perf_counter()
+            began, before = time.perf_counter(), loopback_bytes()
             found = original(blocks, name, *given)
+            self.sent += loopback_bytes() - before
             self.seconds[name] += time.perf_counter() - began
             self.counts[name] += 1
             return found
@@ -162,10 +164,9 @@ def fit_locally(blocks: list[tuple[Any, Any]], threads: int, **more: Any) -> tup
 
 def fit_on_cluster(client: Client, X: Any, y: Any, **more: Any) -> tuple[Any, Passes, float]:
     passes = Passes()
-    before = loopback_bytes()
     with passes.watched(DaskBlocks):
         model = DaskSparseLargeMarginClassifier(client=client, **settings(**more)).fit(X, y)
-    return model, passes, (loopback_bytes() - before) / max(1, passes.counts["gradients"])
+    return model, passes, passes.sent / max(1, passes.counts["gradients"])
 
 
 def time_steps(block: int, n_blocks: int, workers: list[int]) -> Iterator[Target]:

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import slimsvm
+from slimsvm.compression import rows as compressed_rows
 from slimsvm.data import sample
 
 X, Y = make_moons(3000, noise=0.3, random_state=0)
@@ -25,15 +26,17 @@ def test_all_rows_of_a_cluster_make_a_better_model_than_the_few_of_the_parent(
 ) -> None:
     monkeypatch.setattr(sample, "ROWS", 500)
     model = make_pipeline(StandardScaler(), SVC(C=5)).fit(X[:200], Y[:200])
-    rows, labels = da.from_array(X, chunks=(800, 2)), da.from_array(Y, chunks=800)
+    monkeypatch.setattr(compressed_rows, "ITERATIONS", 5)
+    rows, labels = da.from_array(X, chunks=(1500, 2)), da.from_array(Y, chunks=1500)
     small = slimsvm.compress(model, rows, labels, n_vectors=10, random_state=0)
     assert small[-1].n_vectors_ == 10
     assert small.score(X_TEST, Y_TEST) > model.score(X_TEST, Y_TEST)
-    unlabelled = slimsvm.compress(model, rows, n_vectors=15, random_state=0)
-    assert (unlabelled.predict(X_TEST) == model.predict(X_TEST)).mean() > 0.95
+    unlabelled = slimsvm.compress(model, rows, n_vectors=10, random_state=0)
+    assert (unlabelled.predict(X_TEST) == model.predict(X_TEST)).mean() > 0.93
 
 
-def test_a_promise_is_judged_on_validation_data_of_a_cluster(client: Any) -> None:
+def test_a_promise_is_judged_on_validation_data_of_a_cluster(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed_rows, "ITERATIONS", 3)
     svc = SVC(C=5).fit(X[:200], Y[:200])
     rows, labels = da.from_array(X, chunks=(1500, 2)), da.from_array(Y, chunks=1500)
     held_out = da.from_array(X_TEST, chunks=(1000, 2)), da.from_array(Y_TEST, chunks=1000)
