@@ -23,7 +23,7 @@ def test_the_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         exec(compile(block, page.name, "exec"), names)
 
 
-@pytest.mark.parametrize("home", ["", "methods", "plots", "data"])
+@pytest.mark.parametrize("home", ["", "methods", "plots", "data", "dask"])
 def test_the_reference_has_every_public_name(home: str) -> None:
     listed = re.findall(
         r"^   ([\w.]+)$", (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8"), re.MULTILINE
