@@ -17,6 +17,7 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 import argparse
 import contextlib
+import logging
 import signal
 import subprocess
 import sys
@@ -76,7 +77,8 @@ class Work:
 
 
 def small_cluster(n_workers: int) -> LocalCluster:
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+    quiet: Any = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", **quiet)
 
 
 @contextlib.contextmanager
@@ -95,24 +97,24 @@ def disturbed(act: Callable[[threading.Event], None]) -> Iterator[None]:
 def with_kills(work: Work, count: int, rng: np.random.Generator) -> bool:
     """Trainings during which workers are killed, until `count` have been."""
     killed, trainings, good = 0, 0, True
-    with small_cluster(3) as cluster, Client(cluster) as client:
+    while killed < count:
+        with small_cluster(3) as cluster, Client(cluster) as client:
 
-        def kill(stop: threading.Event) -> None:
-            nonlocal killed
-            while not stop.wait(float(rng.uniform(0.3, 3.0))):
-                pids = [worker.pid for worker in cluster.workers.values() if worker.pid]
-                if pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(rng.choice(pids)), signal.SIGKILL)
-                        killed += 1
+            def kill(stop: threading.Event, cluster: Any = cluster, client: Client = client) -> None:
+                nonlocal killed
+                while not stop.wait(float(rng.uniform(0.3, 3.0))):
+                    there = client.scheduler_info(n_workers=-1)["workers"]  # not those that are only starting
+                    pids = [one.pid for one in cluster.workers.values() if one.worker_address in there and one.pid]
+                    if len(pids) > 1:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(int(rng.choice(pids)), signal.SIGKILL)
+                            killed += 1
 
-        while killed < count:
             with disturbed(kill):
                 good &= work.run(client)
-            trainings += 1
-            print(
-                f"kills: {trainings} trainings, {killed} workers killed, {'the same' if good else 'WRONG'}", flush=True
-            )
+        trainings += 1
+        told = "the same" if good else "WRONG"
+        print(f"kills: {trainings} trainings, {killed} workers killed, {told}", flush=True)
     return good
 
 
