@@ -158,7 +158,14 @@ class CheapestSearch:
         first = found.method
         if self.request.method is not None:
             return found
-        for name in (name for name in first.remaining if name != first.method):
+        others = [name for name in first.remaining if name != first.method]
+        found = self._with_each(found, others)
+        if first.method == found.method.method or is_learned(found.method.method):
+            return found
+        return self._with_each(found, [name for name in others if is_learned(name)])  # now at larger sizes
+
+    def _with_each(self, found: Choice, names: list[str]) -> Choice:
+        for name in names:
             size = found.size
             poor = not size.kept or size.n_vectors * POOR > self.problem.n_vectors
             if not (poor or is_learned(name)) or self.deadline.stops():
@@ -183,14 +190,26 @@ class CheapestSearch:
         rungs = [rung for rung in rungs if rung[1] < n] if size.kept else rungs
         if not rungs:
             return None
-        start = len(rungs) - 1 if size.kept else self._beside(rungs, size)
-        goes_on = not size.kept and name == FALLBACK
-        if start is None or not (goes_on or self._keeps(*rungs[start])):
+        start = self._start_beside(rungs, size, name)
+        if start is None:
             return None
         search = self._size_search(rungs)
         other = search.run(start)
         cheaper = not size.kept or self.costs.size(*other.rung) < most
         return (other, search) if other.kept and cheaper else None
+
+    def _start_beside(self, rungs: list[Rung], size: SizeChoice, name: str) -> int | None:
+        """The rung at which another method keeps the promise at once; None if it does not.
+
+        That is its largest rung, and before that, for a learned metric, one with as many vectors as the size found: a
+        larger one may overfit, or would need more work than is allowed.
+        """
+        beside = self._beside(rungs, size)
+        if not size.kept:
+            return beside if beside is not None and (name == FALLBACK or self._keeps(*rungs[beside])) else None
+        first = [beside] if is_learned(name) and beside is not None else []
+        tried = dict.fromkeys([*first, len(rungs) - 1])
+        return next((number for number in tried if self._keeps(*rungs[number])), None)
 
     def _keeps(self, method: str, m: int) -> bool:
         return self.promise.kept([self.validation.assess(method, m)])[0]

@@ -262,6 +262,7 @@ def _trial(search: Search, names: Sequence[str], sizes: Sequence[int]) -> tuple[
         return None, "the data are too few for trials", ()
     if validation is None:  # nothing corrects the choice later, and a parent of few samples is too easily reduced
         sizes = sorted({max(2, round(m * part.n_vectors / max(1, problem.n_vectors))) for m in sizes})
+    sizes = [m for m in sizes if m < part.n_vectors] or sizes[:1]  # more vectors than its parent has tell nothing
     allowed = max(search.free * len(names), TRIALS * work.training(problem))
     needed = np.cumsum([sum(CANDIDATES[name].work(part, m) for name in names) for m in sizes])
     sizes = [m for m, total in zip(sizes, needed, strict=True) if total <= allowed]

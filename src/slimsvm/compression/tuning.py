@@ -19,6 +19,8 @@ from slimsvm.compression.problem import Problem
 from slimsvm.compression.validation.assess import Validation
 from slimsvm.compression.validation.estimates import Estimate
 
+FEW = 3000  # samples beyond which a learned map does not overfit, and a stronger penalty is not tried
+
 
 def tuned(
     judge: Validation, problem: Problem, choice: MethodChoice, rung: Rung, *, with_C: bool = True
@@ -40,7 +42,9 @@ def _changes(problem: Problem, name: str, with_C: bool) -> Iterator[dict[str, st
     if with_C and candidate.name in REFITTED and problem.task.is_classification:
         yield {with_share(name, share): f"{share:g} times the model's C" for share in SHARES[1:]}
     if candidate.factors and problem.machine.kernel.name == "rbf":
-        yield {with_factor(name, factor): f"{factor:g} times the {candidate.factor_of}" for factor in candidate.factors}
+        freer_only = candidate.learns and problem.samples is not None and len(problem.samples) > FEW
+        factors = candidate.factors[: 1 if freer_only else None]
+        yield {with_factor(name, factor): f"{factor:g} times the {candidate.factor_of}" for factor in factors}
 
 
 def gain_of(judge: Validation, one: Rung, other: Rung) -> Estimate | None:
