@@ -19,7 +19,7 @@ SAME = ("n_vectors", "accuracy", "agreement", "bytes")
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few samples, sizes and baselines, short timings."""
-    monkeypatch.setattr(demo, "N_TRAIN", 60)
+    monkeypatch.setattr(demo, "N_TRAIN", 150)
     monkeypatch.setattr(demo, "BASELINES", ("nystroem",))
     monkeypatch.setattr(demo, "N_TEST", 300)
     monkeypatch.setattr(demo, "SIZES", (5, 10))

@@ -86,7 +86,7 @@ def check_parameters(estimator: Any) -> None:
     check_choice(estimator.init, "init", whose, get_args(Init))
     check_choice(estimator.solver, "solver", whose, get_args(Solver))
     if estimator.solver == "full_batch" and estimator.checkpoint is not None:
-        raise ValueError(f"checkpoint of {whose} needs mini-batches. Use solver='auto', or checkpoint=None.")
+        raise ValueError(f"checkpoint of {whose} needs mini-batches. Use solver='auto', or no checkpoint.")
     check_metric(estimator)
 
 
