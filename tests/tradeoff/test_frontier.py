@@ -201,7 +201,7 @@ def test_preprocessing_is_measured_once(moons: Any, monkeypatch: pytest.MonkeyPa
         found = frontier(model, X, y, cv=2, random_state=0, **{**QUICK, "sizes": sizes})
         counts.append(len(calls))
         assert (found.records["us_alone"] > 0).all()
-    assert counts[1] <= 1.3 * counts[0]  # runs depend on the clock a little
+    assert counts[1] <= 2 * counts[0]  # once for each of four sizes would be four times; runs depend on the clock
 
 
 def test_validation_judges_the_model_itself(svc: Any, moons: Any) -> None:
