@@ -26,7 +26,7 @@ from lib.sets import pooled, rbf
 from tables import Row, read_csv
 
 MAX_LOSS, CONFIDENCE = 0.01, 0.9
-N_TRAIN, N_VALIDATION, N_JUDGE = 500, 1000, 20_000
+N_TRAIN, N_VALIDATION, N_JUDGE = 1500, 1500, 20_000
 DRAWS = 100
 SETS = {"covtype": rbf(10.0, 0.05), "connect4": rbf(4.5, 0.05), "a9a": rbf(1.0, 0.05), "mnist": rbf(10.0, 0.02)}
 SCALED = ("covtype",)
